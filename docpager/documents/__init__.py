@@ -1,0 +1,1 @@
+"""From a file's bytes to page texts and chunks: loaders, sandbox, chunking."""

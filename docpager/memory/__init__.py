@@ -1,0 +1,1 @@
+"""Memory tiers: archival and recall storage, working context, FIFO queue, queue manager."""

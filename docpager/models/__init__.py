@@ -1,0 +1,1 @@
+"""Models: chats in every tool mode, embedders, the embedded model, token counting."""

@@ -1,0 +1,147 @@
+"""What the agent and the verbs ask of models and stores; each has a real use and a double."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from docpager.messages import ChatReply, ChatRequest, Message
+from docpager.types import (
+    Document,
+    EmbedderIdentity,
+    PageText,
+    Passage,
+    Scored,
+    TermStatistics,
+    ToolMode,
+)
+
+Vectors: TypeAlias = npt.NDArray[np.float32]
+"""Shape (n, d), finite, each row of norm 1."""
+
+
+class Clock(Protocol):
+    """Time as an argument, so that a test can hold it still."""
+
+    def now(self) -> datetime:
+        """The current time, aware, in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary beginning; never goes back."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class TokenCounter(Protocol):
+    """Counts tokens of text as a model sees it; a conservative estimate where it is unknown."""
+
+    def count(self, text: str) -> int:
+        """Tokens in `text`; 0 for the empty string; never raises, whatever the text."""
+
+    def cut(self, text: str, limit: int) -> str:
+        """The longest prefix of `text` of at most `limit` tokens."""
+
+
+class Chat(Protocol):
+    """A model that replies to messages, by calling functions where they are offered."""
+
+    @property
+    def tool_mode(self) -> ToolMode:
+        """How functions are offered to the model."""
+
+    def prompt_tokens(self, request: ChatRequest) -> int:
+        """Tokens of the request as it will be sent, schemas and wrapping included.
+
+        Corrected upward from the endpoint's own counts; for a chat that makes several calls, of
+        `request.messages` and `request.functions` as given.
+        """
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """Call the model.
+
+        Raises:
+            ModelError: the endpoint cannot be reached, refuses, or answers nonsense.
+            BudgetReached: a bound leaves no room for the call.
+        """
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of a fixed dimension."""
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Name and dimension; the probe is filled in where it costs no network call."""
+
+    @property
+    def batch_size(self) -> int:
+        """How many texts `embed` likes at once."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of `texts`, in order, shape (len(texts), dimension), normalised.
+
+        Raises:
+            ModelError: the embedding endpoint cannot be reached, refuses, or answers nonsense.
+        """
+
+
+class ArchivalStore(Protocol):
+    """The documents as an agent sees them: searched by halves, read by page, never written."""
+
+    @property
+    def generation(self) -> int:
+        """Grows with every committed change."""
+
+    @property
+    def passage_count(self) -> int:
+        """Passages in the archive."""
+
+    def lexical_search(
+        self, query: str, depth: int, document_glob: str | None = None
+    ) -> tuple[Scored, ...]:
+        """The best `depth` passages by BM25: by score descending, then passage number."""
+
+    def vector_search(
+        self, vector: Vectors, depth: int, document_glob: str | None = None
+    ) -> tuple[Scored, ...]:
+        """The best `depth` passages by cosine with `vector`, shape (d,); ties by number."""
+
+    def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
+        """What BM25 knows of `terms` in this archive."""
+
+    def passages(self, passage_ids: Sequence[str]) -> tuple[Passage, ...]:
+        """These passages, in the order asked; ids that do not exist are left out."""
+
+    def document(self, name: str) -> Document:
+        """The ready document of that name, or of which it is a unique end.
+
+        Raises:
+            UserError: there is none, or there are several; the message lists the nearest names.
+        """
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents, failed ones too, by name."""
+
+    def page(self, document: str, page_number: int) -> PageText:
+        """One page (or section) of a ready document, by its exact name.
+
+        Raises:
+            UserError: there is no such page; the message names the last one.
+        """
+
+    def page_passages(self, document: str, page_number: int) -> tuple[Passage, ...]:
+        """The passages of which some text stands on that page, in order."""
+
+
+class Summarizer(Protocol):
+    """Makes the recursive summary at the head of the FIFO queue."""
+
+    def summarize(self, previous: str, evicted: Sequence[Message], limit: int) -> str:
+        """A summary of the old summary and the evicted messages, at most `limit` tokens.
+
+        Never raises: where the model is down, an extractive summary is made in code.
+        """
