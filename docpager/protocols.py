@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from docpager.messages import ChatReply, ChatRequest, Message
 from docpager.types import (
+    Chunk,
     Document,
     EmbedderIdentity,
     PageText,
+    ParsedDocument,
     Passage,
     Scored,
     TermStatistics,
@@ -135,6 +137,41 @@ class ArchivalStore(Protocol):
 
     def page_passages(self, document: str, page_number: int) -> tuple[Passage, ...]:
         """The passages of which some text stands on that page, in order."""
+
+
+class ArchiveWriter(Protocol):
+    """The archive opened for one short burst of commits; every method is one transaction."""
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents, failed ones too, by name."""
+
+    def missing_vectors(self, text_hashes: Sequence[str]) -> frozenset[str]:
+        """Those of `text_hashes` for which the archive has no vector yet."""
+
+    def put_vectors(self, text_hashes: Sequence[str], vectors: Vectors) -> None:
+        """Keep vectors, whether or not their document is stored yet: they are paid for.
+
+        Raises:
+            ArchiveError: a vector is not finite, is zero, or has another dimension (I5).
+        """
+
+    def store(
+        self, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk]
+    ) -> Document:
+        """Store a document whole (pages, passages, postings), in place of one of that name.
+
+        Every chunk's vector must have been put before. Passage numbers follow the order of
+        `chunks` and are never used again.
+        """
+
+    def record(self, document: Document) -> None:
+        """Keep a row without text: a failed file with its reason, a duplicate, a new mtime."""
+
+    def rename(self, old_name: str, document: Document) -> None:
+        """Give a stored document another name and place, and keep its passages as they are."""
+
+    def remove(self, names: Sequence[str]) -> int:
+        """Forget documents; returns how many passages went. Unused vectors go with them."""
 
 
 class Summarizer(Protocol):

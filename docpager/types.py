@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -72,6 +73,11 @@ class Chunk:
     def indexed_text(self) -> str:
         """What is embedded and indexed: the heading path, then the text."""
         return f"{self.heading}\n{self.text}" if self.heading else self.text
+
+    @property
+    def text_hash(self) -> str:
+        """The key of its vector: SHA-256 of the indexed text; equal texts share one."""
+        return hashlib.sha256(self.indexed_text.encode("utf-8")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
