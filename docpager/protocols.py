@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from docpager.errors import Bound
 from docpager.messages import ChatReply, ChatRequest, Message
 from docpager.types import (
     Chunk,
@@ -20,6 +21,7 @@ from docpager.types import (
     Scored,
     TermStatistics,
     ToolMode,
+    Usage,
 )
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
@@ -172,6 +174,21 @@ class ArchiveWriter(Protocol):
 
     def remove(self, names: Sequence[str]) -> int:
         """Forget documents; returns how many passages went. Unused vectors go with them."""
+
+
+class SpendingMeter(Protocol):
+    """Sums what model calls cost, and says when a bound is near."""
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and money of every endpoint call so far, summaries and guided steps included."""
+
+    def bound_reached(self, upcoming_tokens: int) -> Bound | None:
+        """Which bound leaves no room for a call of `upcoming_tokens` (prompt and reply together)
+        and a forced answer after it; None while there is room."""
+
+    def release_reserve(self) -> None:
+        """From now on what was kept back for the forced answer may be spent."""
 
 
 class Summarizer(Protocol):
