@@ -1,0 +1,298 @@
+"""Settings, decided once: flag > environment > `docpager.toml` > default.
+
+This is the only module that reads the environment; every other one is handed values.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Literal, TypedDict, get_args
+
+from docpager.errors import UserError
+
+ToolModeChoice = Literal["auto", "tools", "json", "text", "guided"]
+FILE_NAME = "docpager.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every setting of one invocation; immutable, and safe to print: the key is left out."""
+
+    archive: Path = Path("docpager.duckdb")
+    model: str | None = None
+    """A model name of the endpoint, `local`, or `local:FILE.gguf`; None where nothing was said."""
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    tool_mode: ToolModeChoice = "auto"
+    context_window: int | None = None
+    """Tokens of prompt and reply together; None = what is known of the model."""
+    max_steps: int = 24
+    """Model calls that choose a function, for one question."""
+    max_tokens: int | None = None
+    """Prompt and completion tokens of one question together; None = no bound but the steps."""
+    timeout: float = 900.0
+    """Seconds for one question."""
+    seed: int | None = None
+    session: str | None = None
+    trace: Path | None = None
+    """A second place for the run's trace; the run store has it in any case."""
+    embedder: str | None = None
+    """`static` or `openai:MODEL`; None = the archive's own, or `static` for a new archive."""
+    workers: int | None = None
+    """Parsing processes; None = one for each core, at most 4."""
+    wait: bool = False
+    """Wait for a held lock instead of giving up after some seconds."""
+    keep_runs: int = 200
+    """How many run traces stay in the run store."""
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+    progress: bool = True
+    color: bool = True
+    cache_dir: Path = Path()
+    """Where weights and vocabularies are kept for all archives of this user."""
+    state_dir: Path = Path()
+    """Where run traces go when the archive's own folder cannot be written."""
+
+
+class Settings(TypedDict, total=False):
+    """What a caller may set by name; as `Config`, and None means "not said"."""
+
+    archive: str | Path | None
+    model: str | None
+    base_url: str | None
+    api_key: str | None
+    tool_mode: str | None
+    context_window: int | None
+    max_steps: int | None
+    max_tokens: int | None
+    timeout: float | None
+    seed: int | None
+    session: str | None
+    trace: str | Path | None
+    embedder: str | None
+    workers: int | None
+    wait: bool | None
+    keep_runs: int | None
+    json: bool | None
+    quiet: bool | None
+    verbose: bool | None
+    debug: bool | None
+    progress: bool | None
+    color: bool | None
+    cache_dir: str | Path | None
+    state_dir: str | Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    read: Callable[[object], object]
+    """Turns a flag's, variable's or file's value into the field's; ValueError says what it must
+    be."""
+    variable: str
+    in_file: bool = True
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text that is not empty")
+    return value.strip()
+
+
+def _path(value: object) -> Path:
+    return Path(value if isinstance(value, Path) else _text(value)).expanduser()
+
+
+def _whole(minimum: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        wanted = f"a whole number of at least {minimum}"
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise ValueError(wanted)
+        try:
+            number = int(value)
+        except ValueError:
+            raise ValueError(wanted) from None
+        if number < minimum:
+            raise ValueError(wanted)
+        return number
+
+    return read
+
+
+def _seconds(value: object) -> float:
+    wanted = "a number of seconds above 0"
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(wanted)
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(wanted) from None
+    if not 0 < number < float("inf"):
+        raise ValueError(wanted)
+    return number
+
+
+def _yes_no(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True}
+    words |= {"0": False, "false": False, "no": False, "off": False}
+    answer = words.get(value.strip().lower()) if isinstance(value, str) else None
+    if answer is None:
+        raise ValueError("true or false")
+    return answer
+
+
+def _tool_mode(value: object) -> str:
+    choices = get_args(ToolModeChoice)
+    if value not in choices:
+        raise ValueError(f"one of {', '.join(choices)}")
+    return str(value)
+
+
+def _session(value: object) -> str:
+    name = _text(value)
+    if not re.fullmatch(r"\w[\w.-]{0,63}", name):
+        raise ValueError("1 to 64 letters, digits, dots, dashes or underscores")
+    return name
+
+
+def _url(value: object) -> str:
+    url = _text(value)
+    if not re.match(r"https?://[^/\s]+", url):
+        raise ValueError("a URL such as http://localhost:11434/v1")
+    return url.rstrip("/")
+
+
+def _embedder(value: object) -> str:
+    name = _text(value)
+    if name != "static" and not re.fullmatch(r"openai:\S+", name):
+        raise ValueError("static or openai:MODEL")
+    return name
+
+
+_SETTINGS: dict[str, _Setting] = {
+    "archive": _Setting(_path, "DOCPAGER_ARCHIVE"),
+    "model": _Setting(_text, "DOCPAGER_MODEL"),
+    "base_url": _Setting(_url, "OPENAI_BASE_URL"),
+    # A key in a file ends up in a repository: it is taken from the environment only.
+    "api_key": _Setting(_text, "OPENAI_API_KEY", in_file=False),
+    "tool_mode": _Setting(_tool_mode, "DOCPAGER_TOOL_MODE"),
+    "context_window": _Setting(_whole(2048), "DOCPAGER_CONTEXT_WINDOW"),
+    "max_steps": _Setting(_whole(1), "DOCPAGER_MAX_STEPS"),
+    "max_tokens": _Setting(_whole(1), "DOCPAGER_MAX_TOKENS"),
+    "timeout": _Setting(_seconds, "DOCPAGER_TIMEOUT"),
+    "seed": _Setting(_whole(0), "DOCPAGER_SEED"),
+    "session": _Setting(_session, "DOCPAGER_SESSION"),
+    "trace": _Setting(_path, "DOCPAGER_TRACE"),
+    "embedder": _Setting(_embedder, "DOCPAGER_EMBEDDER"),
+    "workers": _Setting(_whole(1), "DOCPAGER_WORKERS"),
+    "wait": _Setting(_yes_no, "DOCPAGER_WAIT"),
+    "keep_runs": _Setting(_whole(1), "DOCPAGER_KEEP_RUNS"),
+    "json": _Setting(_yes_no, "DOCPAGER_JSON", in_file=False),
+    "quiet": _Setting(_yes_no, "DOCPAGER_QUIET"),
+    "verbose": _Setting(_yes_no, "DOCPAGER_VERBOSE"),
+    "debug": _Setting(_yes_no, "DOCPAGER_DEBUG"),
+    "progress": _Setting(_yes_no, "DOCPAGER_PROGRESS"),
+    "color": _Setting(_yes_no, "DOCPAGER_COLOR"),
+    "cache_dir": _Setting(_path, "DOCPAGER_CACHE_DIR"),
+    "state_dir": _Setting(_path, "DOCPAGER_STATE_DIR"),
+}
+_PATHS = frozenset({"archive", "trace", "cache_dir", "state_dir"})
+
+
+def load(
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Config:
+    """The settings in force: `flags` (None = not given) over `environ` over `cwd`'s file.
+
+    Without `environ` and `cwd`, this process's own. Relative paths are taken from `cwd`.
+
+    Raises:
+        UserError: a value is impossible, a key unknown, or `docpager.toml` is not TOML.
+    """
+    environ = os.environ if environ is None else environ
+    cwd = Path.cwd() if cwd is None else cwd
+    values = _folders(environ) | _from_file(cwd / FILE_NAME)
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        values["color"] = False
+    for name, setting in _SETTINGS.items():
+        # An empty variable is one that was not set, as everywhere in a shell.
+        if text := environ.get(setting.variable):
+            values[name] = _read(name, text, setting.variable)
+    for name, value in (flags or {}).items():
+        if value is not None:
+            if name not in _SETTINGS:
+                raise UserError(_unknown(name, "the settings", _SETTINGS))
+            values[name] = _read(name, value, f"--{name.replace('_', '-')}")
+    for name in _PATHS & values.keys():
+        values[name] = cwd / Path(str(values[name]))
+    values.setdefault("archive", cwd / "docpager.duckdb")
+    return Config(**values)  # type: ignore[arg-type]  # each value went through its `read`
+
+
+def _from_file(path: Path) -> dict[str, object]:
+    import tomllib
+
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UserError(f"{path.name} cannot be read: {error.strerror}. Mend it.") from error
+    except ValueError as error:  # tomllib.TOMLDecodeError and UnicodeDecodeError are both
+        raise UserError(f"{path.name} is not valid TOML: {error}. Correct that line.") from error
+    allowed = [name for name, setting in _SETTINGS.items() if setting.in_file]
+    for name in table:
+        if name == "api_key":
+            raise UserError(
+                f"{path.name} holds an api_key. Put it in the variable OPENAI_API_KEY instead."
+            )
+        if name not in allowed:
+            raise UserError(_unknown(name, path.name, allowed))
+    return {name: _read(name, value, f"{path.name}: {name}") for name, value in table.items()}
+
+
+def _read(name: str, value: object, source: str) -> object:
+    try:
+        return _SETTINGS[name].read(value)
+    except ValueError as error:
+        shown = "a secret" if name == "api_key" else repr(value)
+        raise UserError(f"{source} must be {error}, not {shown}. Correct it.") from error
+
+
+def _unknown(name: str, place: str, allowed: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.0)
+    return f"{place} has no key {name!r}. Did you mean {near[0]!r}?"
+
+
+def _folders(environ: Mapping[str, str]) -> dict[str, object]:
+    """The user's cache and state folders by the rules of the system it runs on."""
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    if sys.platform == "win32":
+        local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "docpager"
+        return {"cache_dir": local / "Cache", "state_dir": local}
+    if sys.platform == "darwin":
+        library = home / "Library"
+        return {
+            "cache_dir": library / "Caches" / "docpager",
+            "state_dir": library / "Application Support" / "docpager",
+        }
+    cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
+    state = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
+    return {"cache_dir": cache / "docpager", "state_dir": state / "docpager"}
+
+
+def variables() -> dict[str, str]:
+    """Which environment variable sets what: for the help text and for the README's check."""
+    return {item.name: _SETTINGS[item.name].variable for item in fields(Config)}
