@@ -1,0 +1,98 @@
+"""The trace: what happened in a run, one JSON object a line, written as it happens.
+
+While a run goes on its trace is `RUN.jsonl.PID`; at its end it is renamed to `RUN.jsonl`, so that
+several processes may ask the same question at once and a killed one leaves what it had.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Protocol
+
+from docpager.errors import UserError
+
+
+class Trace(Protocol):
+    """Where the agent tells what it does."""
+
+    def event(self, name: str, **fields: object) -> None:
+        """Keep one event; `fields` are JSON values."""
+
+
+class MemoryTrace:
+    """Events in a list: for tests, and where no run store is wanted."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, object]] = []
+
+    def event(self, name: str, **fields: object) -> None:
+        """Keep one event."""
+        self.events.append({"event": name, **fields})
+
+
+class TraceFile:
+    """A run's trace in a folder that many processes share; a context manager."""
+
+    def __init__(self, folder: Path, run_id: str, keep_runs: int) -> None:
+        self._final = folder / f"{run_id}.jsonl"
+        self._partial = folder / f"{run_id}.jsonl.{os.getpid()}"
+        self._keep_runs = keep_runs
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> TraceFile:
+        try:
+            self._partial.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._partial.open("w", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise UserError(
+                f"The trace cannot be written to {self._partial.parent} ({error.strerror}). "
+                "Make the folder writable."
+            ) from error
+        return self
+
+    def event(self, name: str, **fields: object) -> None:
+        """Write one line and hand it to the system at once."""
+        if self._file is None:
+            raise RuntimeError("a TraceFile is used as a context manager")
+        self._file.write(trace_line({"event": name, **fields}))
+        self._file.flush()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._partial.replace(self._final)
+            self._drop_old()
+
+    def _drop_old(self) -> None:
+        runs = sorted(
+            self._final.parent.glob("*.jsonl"), key=lambda run: run.stat().st_mtime, reverse=True
+        )
+        for run in runs[self._keep_runs :]:
+            run.unlink(missing_ok=True)
+
+
+class ForkedTrace:
+    """Tells every event to several traces."""
+
+    def __init__(self, *traces: Trace) -> None:
+        self._traces = traces
+
+    def event(self, name: str, **fields: object) -> None:
+        """Keep one event in each."""
+        for trace in self._traces:
+            trace.event(name, **fields)
+
+
+def trace_line(event: Mapping[str, object]) -> str:
+    """One event as a line of UTF-8 JSON; lone surrogates become U+FFFD."""
+    text = json.dumps(event, ensure_ascii=False, separators=(", ", ": "))
+    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
