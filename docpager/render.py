@@ -1,0 +1,462 @@
+"""Results as text for people and as JSON for scripts; progress for whoever watches.
+
+Standard output gets answers and JSON, and nothing else does. No result is computed here. rich is
+imported only where a terminal is watching.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from docpager.types import (
+    Answer,
+    Citation,
+    Document,
+    JSONValue,
+    PageText,
+    Passage,
+    ResultPage,
+)
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from docpager.ingest import IngestReport
+
+SCHEMA = 1
+PAGE_BREAK = "\f"
+"""What `read` puts between two pages."""
+
+_STATUS_WORDS = {
+    "answered": "",
+    "unsupported": "No citation could be verified: read this answer with care.",
+    "not_found": "The documents do not seem to answer this.",
+    "step_limit": "Stopped at the step limit without an answer. Allow more with --max-steps.",
+    "budget": "Stopped at a bound on tokens or time without an answer. Raise it, or ask for less.",
+    "model_error": "The model gave no answer.",
+}
+
+
+def write(text: str) -> None:
+    """Put a result on standard output, as it is."""
+    click.echo(text, color=False)
+
+
+def say(text: str) -> None:
+    """Put a message on standard error."""
+    click.echo(printable(text), err=True, color=False)
+
+
+def write_json(record: Mapping[str, JSONValue]) -> None:
+    """Put one JSON object on one line of standard output."""
+    write(json.dumps(record, ensure_ascii=False, allow_nan=False))
+
+
+def printable(text: str) -> str:
+    """`text` without what could steer a terminal; line breaks and tabs stay."""
+    return "".join(
+        character
+        for character in text
+        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs")
+    )
+
+
+def wrap(text: str, indent: str = "") -> str:
+    """`text` broken at the terminal's width; as it is where standard output is no terminal."""
+    if not sys.stdout.isatty():
+        return indent + text
+    from rich.console import Console
+    from rich.text import Text
+
+    width = max(20, min(shutil.get_terminal_size().columns, 100) - len(indent))
+    # rich knows that a Chinese character takes two columns.
+    console = Console(width=width, color_system=None)
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        wrapped = Text(paragraph).wrap(console, width)
+        lines += [line.plain.rstrip() for line in wrapped] or [""]
+    return "\n".join(indent + line for line in lines)
+
+
+# -- ask ------------------------------------------------------------------------------------------
+
+
+def answer_record(answer: Answer) -> dict[str, JSONValue]:
+    """An answer as `ask --json` prints it, keys in the contract's order."""
+    return {
+        "schema": SCHEMA,
+        "run_id": answer.run_id,
+        "question": answer.question,
+        "status": answer.status,
+        "answer": answer.answer,
+        "citations": [citation_record(citation) for citation in answer.citations],
+        "steps": answer.steps,
+        "searches": answer.searches,
+        "pages_read": answer.pages_read,
+        "usage": {
+            "prompt_tokens": answer.usage.prompt_tokens,
+            "cached_tokens": answer.usage.cached_tokens,
+            "completion_tokens": answer.usage.completion_tokens,
+            "cost_usd": answer.usage.cost_usd,
+        },
+        "model": answer.model,
+        "tool_mode": answer.tool_mode,
+        "stopped_by": answer.stopped_by,
+        "elapsed_s": round(answer.elapsed_s, 3),
+        "error": answer.error,
+    }
+
+
+def citation_record(citation: Citation) -> dict[str, JSONValue]:
+    """A citation; `section` and `line` say where in files without pages, where `page` is null."""
+    return {
+        "passage_id": citation.passage_id,
+        "document": citation.document,
+        "page": citation.page,
+        "page_label": citation.page_label,
+        "quote": citation.quote,
+        "verified": citation.verified,
+        "section": citation.section,
+        "line": citation.line,
+        "problem": citation.problem,
+    }
+
+
+def answer_text(answer: Answer) -> str:
+    """The answer, then each citation as `[1] reports/q3.pdf p. 14 "quote"`."""
+    parts = [wrap(printable(answer.answer))] if answer.answer else []
+    remark = answer.error or _STATUS_WORDS[answer.status]
+    if remark:
+        parts.append(wrap(printable(remark), "  " if answer.answer else ""))
+    cited = [citation_text(number, item) for number, item in enumerate(answer.citations, 1)]
+    if cited:
+        parts += ["", *cited]
+    return "\n".join(parts)
+
+
+def citation_text(number: int, citation: Citation) -> str:
+    """One line: number, place, quote; and why it is not verified where it is not."""
+    quote = " ".join(printable(citation.quote).split())
+    text = f'[{number}] {citation_place(citation)} "{quote}"'
+    if not citation.verified:
+        text += f" (not verified: {printable(citation.problem or 'not checked')})"
+    return wrap(text)
+
+
+def citation_place(citation: Citation) -> str:
+    """`reports/q3.pdf p. 14 (printed 12)`, or `notes.md § Heading, line 40`."""
+    place = printable(citation.document) or f"{citation.passage_id}, a note of the model itself"
+    if citation.page is not None:
+        place += f" p. {citation.page}"
+        if citation.page_label and citation.page_label != str(citation.page):
+            place += f" (printed {printable(citation.page_label)})"
+    elif citation.section or citation.line is not None:
+        where = [citation.section or "", f"line {citation.line}" if citation.line else ""]
+        place += " § " + ", ".join(part for part in where if part)
+    return place
+
+
+# -- search and read ------------------------------------------------------------------------------
+
+
+def result_page_record(page: ResultPage) -> dict[str, JSONValue]:
+    """A result page as `search --json` prints it."""
+    return {
+        "schema": SCHEMA,
+        "query": page.query,
+        "mode": page.mode,
+        "page": page.page,
+        "page_size": page.page_size,
+        "page_count": page.page_count,
+        "total": page.total,
+        "hits": [
+            {
+                "rank": hit.rank,
+                "passage_id": hit.passage.passage_id,
+                "document": hit.passage.document,
+                "first_page": hit.passage.first_page if hit.passage.paged else None,
+                "last_page": hit.passage.last_page if hit.passage.paged else None,
+                "score": hit.score,
+                "text": hit.passage.text,
+                "section": None if hit.passage.paged else hit.passage.heading or None,
+                "line": None if hit.passage.paged else hit.passage.line,
+            }
+            for hit in page.hits
+        ],
+    }
+
+
+def result_page_text(page: ResultPage) -> str:
+    """What a person reads of a result page: the counts, then each passage under its place."""
+    counts = f"Showing {len(page.hits)} of {page.total} results"
+    blocks = [f"{counts} (page {page.page}/{page.page_count - 1})"]
+    for hit in page.hits:
+        place = f"[{hit.passage.passage_id}] {passage_place(hit.passage)}"
+        blocks.append(f"{printable(place)}\n{wrap(printable(hit.passage.text), '  ')}")
+    return "\n\n".join(blocks)
+
+
+def passage_place(passage: Passage) -> str:
+    """`corpus/reports/q3.pdf p. 14-15`, or `notes.md § Heading, line 40`."""
+    if passage.paged:
+        pages = str(passage.first_page)
+        if passage.last_page != passage.first_page:
+            pages += f"-{passage.last_page}"
+        return f"{passage.document} p. {pages}"
+    where = [passage.heading, f"line {passage.line}" if passage.line else ""]
+    return f"{passage.document} § {', '.join(part for part in where if part)}".rstrip(" §")
+
+
+def page_record(document: Document, page: PageText) -> dict[str, JSONValue]:
+    """One stored page as `read --page N --json` prints it."""
+    return {
+        "schema": SCHEMA,
+        "document": document.name,
+        "page": page.page_number,
+        "page_label": page.page_label,
+        "pages": document.pages,
+        "engine": page.engine,
+        "flags": list(page.flags),
+        "text": page.text,
+    }
+
+
+def pages_record(document: Document, pages: Sequence[PageText]) -> dict[str, JSONValue]:
+    """A whole document as `read --json` prints it: `page` is null, the text has page breaks."""
+    return {
+        "schema": SCHEMA,
+        "document": document.name,
+        "page": None,
+        "page_label": None,
+        "pages": document.pages,
+        "engine": "+".join(sorted({page.engine for page in pages})),
+        "flags": [*sorted({flag for page in pages for flag in page.flags})],
+        "text": PAGE_BREAK.join(page.text for page in pages),
+    }
+
+
+# -- ls and status --------------------------------------------------------------------------------
+
+
+def document_record(document: Document) -> dict[str, JSONValue]:
+    """A document as `ls --json` lists it."""
+    return {
+        "document": document.name,
+        "state": document.state,
+        "pages": document.pages if document.paged else None,
+        "passages": document.passages,
+        "size": document.size,
+        "title": document.title,
+        "reason": document.reason,
+        "message": document.message,
+        "duplicate_of": document.duplicate_of,
+    }
+
+
+def document_line(document: Document) -> str:
+    """One line of `ls`: pages, passages, name; or why the document is not searched."""
+    if document.state == "failed":
+        return f"{f'failed: {document.reason}':>26}  {printable(document.name)}"
+    if document.state == "duplicate":
+        same = printable(document.duplicate_of or "")
+        return f"{'duplicate':>26}  {printable(document.name)} = {same}"
+    unit = "pages" if document.paged else "parts"
+    counts = f"{document.pages:6} {unit} {document.passages:7} psg."
+    return f"{counts:>26}  {printable(document.name)}"
+
+
+# -- ingest ---------------------------------------------------------------------------------------
+
+_COUNTS = (
+    "added",
+    "updated",
+    "unchanged",
+    "moved",
+    "removed",
+    "duplicate",
+    "failed",
+    "ignored",
+)
+
+
+def report_record(report: IngestReport) -> dict[str, JSONValue]:
+    """An ingest report as `ingest --json` prints it."""
+    return {
+        "schema": SCHEMA,
+        **{name: getattr(report, name) for name in _COUNTS},
+        "passages": report.passages,
+        "pages": report.pages,
+        "elapsed_s": round(report.elapsed_s, 3),
+        "files": [
+            {
+                "path": file.path,
+                "status": file.status,
+                "reason": file.reason,
+                "message": file.message,
+            }
+            for file in report.files
+        ],
+    }
+
+
+def report_text(report: IngestReport) -> str:
+    """One line of what was done, without the kinds of which there were none."""
+    counts = [f"{getattr(report, name)} {name}" for name in _COUNTS if getattr(report, name)]
+    size = f"{report.pages} pages and {report.passages} passages in {report.elapsed_s:.1f} s"
+    return f"{', '.join(counts) or 'nothing to do'}: {size}"
+
+
+def failures_text(failed: Iterable[tuple[str, str, str]]) -> str:
+    """A table of (reason, name, message), grouped by reason, the most frequent first."""
+    rows = list(failed)
+    lines = []
+    for reason, count in Counter(reason for reason, _, _ in rows).most_common():
+        lines.append(f"{reason} ({count})")
+        for _, name, message in (row for row in rows if row[0] == reason):
+            lines.append(f"  {name}: {message}")
+    return "\n".join(lines)
+
+
+class IngestProgress:
+    """Shows how an ingest goes on standard error, once it has taken two seconds.
+
+    A bar where a person watches, a plain line every ten seconds elsewhere.
+    """
+
+    APPEARS_AFTER = 2.0
+    LINE_EVERY = 10.0
+
+    def __init__(self, shown: bool) -> None:
+        self._shown = shown
+        self._terminal = sys.stderr.isatty()
+        self._began = time.monotonic()
+        self._last_line = self._began
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> IngestProgress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int, passages: int) -> None:
+        """`done` of `total` files are finished, with so many passages stored."""
+        elapsed = time.monotonic() - self._began
+        if not self._shown or elapsed < self.APPEARS_AFTER:
+            return
+        if self._terminal:
+            self._advance(done, total, passages, passages / elapsed)
+        elif time.monotonic() - self._last_line >= self.LINE_EVERY:
+            self._last_line = time.monotonic()
+            left = f", about {elapsed / done * (total - done):.0f} s left" if done else ""
+            rate = f"{passages / elapsed:.0f} passages/s"
+            say(f"{done} of {total} files, {passages} passages, {rate}{left}")
+
+    def _advance(self, done: int, total: int, passages: int, rate: float) -> None:
+        if self._bar is None:
+            self._bar = _progress_bar(
+                "{task.completed}/{task.total} files",
+                "{task.fields[passages]} passages",
+                "{task.fields[rate]} passages/s",
+            )
+            self._task = self._bar.add_task("ingest", total=total, passages=0, rate=0)
+            self._bar.start()
+        assert self._task is not None
+        counts: dict[str, Any] = {"passages": passages, "rate": round(rate)}
+        self._bar.update(self._task, completed=done, total=total, **counts)
+
+
+class BytesProgress:
+    """Shows how many bytes of a known total were handled: a bar, or a line each tenth."""
+
+    def __init__(self, label: str, shown: bool) -> None:
+        self._label = label
+        self._shown = shown
+        self._terminal = sys.stderr.isatty()
+        self._tenth = 0
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> BytesProgress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        """`done` of `total` bytes."""
+        if not self._shown or total <= 0:
+            return
+        if self._terminal:
+            if self._bar is None:
+                self._bar = _progress_bar("{task.percentage:>3.0f}%")
+                self._task = self._bar.add_task(self._label, total=total)
+                self._bar.start()
+            assert self._task is not None
+            self._bar.update(self._task, completed=done, total=total)
+        elif done * 10 // total > self._tenth:
+            self._tenth = done * 10 // total
+            say(f"{self._label}: {self._tenth * 10}%")
+
+
+def _progress_bar(*columns: str) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        *(TextColumn(column) for column in columns),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+# -- trace ----------------------------------------------------------------------------------------
+
+
+def event_text(event: Mapping[str, JSONValue], full: bool) -> str:
+    """One event of a run: step and kind, then each field on a line of its own."""
+    step = event.get("step")
+    head = f"{event.get('event', 'event')}"
+    lines = [head if step is None else f"step {step}: {head}"]
+    for name, value in event.items():
+        if name in ("event", "step") or value in (None, "", [], {}):
+            continue
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines += _field_lines(name, printable(shown), full)
+    return "\n".join(lines)
+
+
+def _field_lines(name: str, text: str, full: bool) -> list[str]:
+    lines = text.split("\n")
+    if not full:
+        kept = [line if len(line) <= 160 else line[:159] + "…" for line in lines[:6]]
+        lines = kept + (
+            [f"… {len(lines) - 6} more lines (-v shows them)"] if len(lines) > 6 else []
+        )
+    return [f"    {name}: {lines[0]}", *(f"        {line}" for line in lines[1:])]
