@@ -101,4 +101,5 @@ def _unit(vectors: Vectors) -> Vectors:
     flat = norms[:, 0] < 1e-9
     vectors[flat] = 1.0
     norms[flat] = vectors.shape[1] ** 0.5
-    return vectors / norms
+    vectors /= norms
+    return vectors
