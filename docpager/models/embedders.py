@@ -1,10 +1,11 @@
-"""Embedders: `static`, which runs on this machine from installed weights."""
+"""Two embedders: `static`, from weights installed on this machine, and `openai:MODEL`, remote."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from docpager.errors import UserError
-from docpager.protocols import Vectors
+from docpager.errors import ModelError, UserError
+from docpager.models.endpoint import Endpoint, UnusableReply, field
+from docpager.protocols import TokenCounter, Vectors
 from docpager.types import PROBE_TEXT, EmbedderIdentity
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -83,6 +85,123 @@ class StaticEmbedder:
                 "Reinstall docpager with its pinned dependencies."
             ) from error
         return _StaticParts(tokenizer, weights["embedding.weight"].astype(np.float32))
+
+
+class OpenAIEmbedder:
+    """Vectors of any OpenAI-compatible `/v1/embeddings`; the dimension is the endpoint's own.
+
+    Requests are bounded by count and by tokens; each returns before the next is sent, so a
+    caller that hands over `batch_size` texts at a time can keep what was paid for.
+
+    Args:
+        model: As the endpoint calls it; the embedder's name is `openai:MODEL`.
+        dimension: Of the vectors, where it is known (from an archive): it saves a call.
+        batch_tokens: Of all texts of one request; OpenAI's limit is 300,000.
+        text_tokens: Of one text, which is cut there: OpenAI's limit is 8,192.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        counter: TokenCounter,
+        *,
+        dimension: int | None = None,
+        batch_size: int = 64,
+        batch_tokens: int = 100_000,
+        text_tokens: int = 8_000,
+    ) -> None:
+        self._model = model
+        self._endpoint = endpoint
+        self._counter = counter
+        self._dimension = dimension
+        self._batch_size = batch_size
+        self._batch_tokens = batch_tokens
+        self._text_tokens = text_tokens
+        self._settling = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """`openai:MODEL`."""
+        return f"openai:{self._model}"
+
+    @property
+    def batch_size(self) -> int:
+        """How many texts go into one request."""
+        return self._batch_size
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Name and dimension, for which one text is embedded if nothing was before; no probe.
+
+        Raises:
+            ModelError: the endpoint had to be asked for the dimension and fails.
+        """
+        if self._dimension is None:
+            self.embed([PROBE_TEXT])
+        assert self._dimension is not None
+        return EmbedderIdentity(self.name, self._dimension, normalised=True)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors, shape (len(texts), dimension), in order."""
+        batches = [self._embed_batch(batch) for batch in self._batches(texts)]
+        if not batches:
+            return np.zeros((0, self.identity.dimension), dtype=np.float32)
+        return np.concatenate(batches)
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        filled = 0
+        for text in texts:
+            # An endpoint refuses an empty input; a blank one has a vector like any other.
+            sendable = self._counter.cut(_SURROGATE.sub("\ufffd", text), self._text_tokens) or " "
+            tokens = self._counter.count(sendable)
+            if batch and (len(batch) >= self._batch_size or filled + tokens > self._batch_tokens):
+                yield batch
+                batch, filled = [], 0
+            batch.append(sendable)
+            filled += tokens
+        if batch:
+            yield batch
+
+    def _embed_batch(self, batch: list[str]) -> Vectors:
+        # Without a format some SDKs ask for base64, which not every server can.
+        body = {"model": self._model, "input": batch, "encoding_format": "float"}
+        vectors = self._endpoint.post("/embeddings", body, lambda reply: self._read(reply, batch))
+        with self._settling:
+            if self._dimension is None:
+                self._dimension = vectors.shape[1]
+        if vectors.shape[1] != self._dimension:
+            raise ModelError(
+                f"{self.name} at {self._endpoint.url} gives vectors of {vectors.shape[1]} numbers "
+                f"where {self._dimension} were expected. Was the model behind the name changed?"
+            )
+        return vectors
+
+    def _read(self, reply: object, batch: list[str]) -> Vectors:
+        items = field(reply, "data")
+        if not isinstance(items, list) or len(items) != len(batch):
+            found = len(items) if isinstance(items, list) else "no"
+            raise self._unusable(f"{found} vectors for {len(batch)} texts")
+        try:
+            places = [int(item.get("index", place)) for place, item in enumerate(items)]
+            rows = np.array([item["embedding"] for item in items], dtype=np.float32)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._unusable("something that is no list of vectors of one length") from error
+        if sorted(places) != list(range(len(batch))) or rows.ndim != 2:
+            raise self._unusable("vectors that cannot be told apart")
+        norms = np.linalg.norm(rows, axis=1)
+        if rows.shape[1] == 0 or not np.isfinite(norms).all() or not (norms > 0).all():
+            raise self._unusable("a vector that is zero or not finite")
+        vectors = np.empty_like(rows)
+        vectors[places] = rows / norms[:, np.newaxis]
+        return vectors
+
+    def _unusable(self, what: str) -> UnusableReply:
+        return UnusableReply(
+            f"{self.name} at {self._endpoint.url} answers with {what}. "
+            "Check that it is an embedding model."
+        )
 
 
 def _installed_folder(package: str) -> Path:

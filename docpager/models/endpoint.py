@@ -1,0 +1,360 @@
+"""The seam around the `openai` SDK: one POST, tried again where that can help, errors mapped.
+
+What is tried again: no connection, a time-out, 408, 409, 429, 5xx and a reply that holds nothing
+usable. A 503, by which local servers say that they still load their model, is bounded by time
+only. A refused key and a used-up quota are fatal at once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random as random_module
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from docpager.errors import ModelAuthError, ModelError
+from docpager.protocols import Clock
+
+if TYPE_CHECKING:
+    import openai
+
+T = TypeVar("T")
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+_RETRYABLE = frozenset({408, 409, 429})
+_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_WINDOW = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_SHORTEST_SECRET = 4
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
+
+
+class UnusableReply(ModelError):
+    """The endpoint answered 200 with something that is no reply; trying again may help."""
+
+
+class RefusedRequest(ModelError):
+    """The endpoint refuses the request as it stands (400, 422); `parameter` names the culprit."""
+
+    def __init__(self, message: str, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long to insist; delays double from the first to the longest, with jitter."""
+
+    tries: int = 6
+    connection_tries: int = 4
+    """Fewer where nobody listens: that is mostly a server that was not started."""
+    total_seconds: float = 180.0
+    """No try begins later than this after the first one."""
+    first_delay: float = 0.5
+    longest_delay: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    error: ModelError
+    retryable: bool = False
+    connected: bool = True
+    counted: bool = True
+    """Whether it uses up one of the tries."""
+    asked_delay: float | None = None
+    """Seconds after which the endpoint says to come back."""
+
+
+class Endpoint:
+    """An OpenAI-compatible API at one base URL; it alone knows the key, and never shows it.
+
+    Args:
+        base_url: None is OpenAI's own.
+        api_key: None sends a placeholder, which local servers do not look at.
+        timeout_s: For one try, in seconds without a byte from the endpoint.
+        random: Draws the jitter, in [0, 1).
+    """
+
+    def __init__(
+        self,
+        base_url: str | None,
+        api_key: str | None,
+        *,
+        clock: Clock,
+        timeout_s: float = 300.0,
+        retry: RetryPolicy = RetryPolicy(),
+        random: Callable[[], float] = random_module.random,
+    ) -> None:
+        self._base_url = (base_url or OPENAI_URL).rstrip("/")
+        self._key = api_key
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._retry = retry
+        self._random = random
+        self._opening = threading.Lock()
+        self._opened: openai.OpenAI | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The base URL without user, password or query: safe to print and to store."""
+        parts = urlsplit(self._base_url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it is OpenAI's own API, which has renamed some fields."""
+        return self._base_url == OPENAI_URL
+
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        with self._opening:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def post(self, path: str, body: Mapping[str, object], read: Callable[[object], T]) -> T:
+        """POST `body` and return what `read` makes of the decoded JSON reply.
+
+        `read` raises `UnusableReply` for a reply to be asked for again.
+
+        Raises:
+            ModelError: as told in the module docstring, when trying again cannot help (any more).
+        """
+        import openai
+
+        began = self._clock.monotonic()
+        tries = 0
+        while True:
+            try:
+                return read(self._send(path, body))
+            except (openai.OpenAIError, UnusableReply) as error:
+                failure = self._failure(error, str(body.get("model")))
+                self._redact_in_place(error)
+                tries += failure.counted
+                delay = self._delay(failure, tries)
+                late = self._clock.monotonic() - began + delay > self._retry.total_seconds
+                if not failure.retryable or late or tries >= self._limit(failure):
+                    if failure.error is error:
+                        raise
+                    raise failure.error from error
+            self._clock.sleep(delay)
+
+    def _send(self, path: str, body: Mapping[str, object]) -> object:
+        import httpx2
+
+        response = self._client().post(path, cast_to=httpx2.Response, body=dict(body))
+        try:
+            return json.loads(response.content)
+        except ValueError as error:
+            shown = self._clean(response.text)
+            raise UnusableReply(
+                f"{self.url} does not answer in JSON but: {shown}. "
+                "Check the base URL: it usually ends in /v1."
+            ) from error
+
+    def _client(self) -> openai.OpenAI:
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> openai.OpenAI:
+        import httpx2
+        import openai
+
+        if self._key is None and self.is_openai:
+            raise ModelAuthError(
+                f"No API key for {self.url}. Set OPENAI_API_KEY, or name another endpoint with "
+                "--base-url."
+            )
+        timeout = httpx2.Timeout(self._timeout_s, connect=min(10.0, self._timeout_s))
+        client = openai.OpenAI(
+            base_url=self._base_url,
+            api_key=self._key or "none",
+            admin_api_key="",
+            max_retries=0,
+            timeout=timeout,
+            # A redirect would carry documents to a place that nobody configured.
+            http_client=openai.DefaultHttpxClient(follow_redirects=False, timeout=timeout),
+        )
+        # The SDK picks these up from the environment; only what was configured is sent.
+        client.organization = None
+        client.project = None
+        return client
+
+    def _limit(self, failure: _Failure) -> int:
+        return self._retry.tries if failure.connected else self._retry.connection_tries
+
+    def _delay(self, failure: _Failure, tries: int) -> float:
+        if failure.asked_delay is not None:
+            return failure.asked_delay
+        doubled = self._retry.first_delay * 2.0 ** min(max(tries - 1, 0), 30)
+        return min(doubled, self._retry.longest_delay) * (0.5 + self._random() / 2)
+
+    # ---- what went wrong ---------------------------------------------------------------------
+
+    def _failure(self, error: Exception, model: str) -> _Failure:
+        import openai
+
+        match error:
+            case UnusableReply():
+                return _Failure(error, retryable=True)
+            case openai.APITimeoutError():
+                what = f"{self.url} did not answer within {self._timeout_s:g} s."
+                return _Failure(ModelError(f"{what} Is it overloaded? Try again."), retryable=True)
+            case openai.APIConnectionError():
+                cause = self._clean(str(error.__cause__ or error))
+                return _Failure(
+                    ModelError(
+                        f"{self.url} cannot be reached: {cause}. "
+                        "Start the server, or check --base-url and the network."
+                    ),
+                    retryable=True,
+                    connected=False,
+                )
+            case openai.APIStatusError():
+                return self._status_failure(error, model)
+            case _:
+                return _Failure(ModelError(f"{self.url}: {self._clean(str(error))}."))
+
+    def _status_failure(self, error: openai.APIStatusError, model: str) -> _Failure:
+        status = error.status_code
+        detail = self._detail(error)
+        said = f"{self.url} answers {status}: {detail}."
+        codes = {error.code, error.type}
+        if codes & _QUOTA or status == 402:
+            return _Failure(ModelAuthError(f"{said} The quota is used up. Check the account."))
+        if status in (401, 403):
+            return _Failure(
+                ModelAuthError(f"{said} The key is refused. Check OPENAI_API_KEY and --base-url.")
+            )
+        if status == 404:
+            return _Failure(
+                ModelError(
+                    f"{self.url} has no model {model!r}, or is no OpenAI-compatible API (404: "
+                    f"{detail}). Check --model and --base-url, which usually ends in /v1."
+                )
+            )
+        if status in _RETRYABLE or status >= 500:
+            return _Failure(
+                ModelError(f"{said} It was asked again without success. Try later."),
+                retryable=True,
+                counted=status != 503,
+                asked_delay=asked_delay(error.response.headers, self._clock),
+            )
+        if codes & _WINDOW:
+            return _Failure(
+                RefusedRequest(
+                    f"{said} The prompt does not fit the window of {model}. "
+                    "Set --context-window to what the endpoint really has."
+                )
+            )
+        if status in (400, 422):
+            refused = f"{self.url} refuses the request to {model} ({status}): {detail}."
+            return _Failure(
+                RefusedRequest(f"{refused} Try another --tool-mode or model.", error.param)
+            )
+        return _Failure(ModelError(f"{said} Check --base-url."))
+
+    def _detail(self, error: openai.APIStatusError) -> str:
+        body = error.body
+        said = body.get("message") if isinstance(body, dict) else body
+        return self._clean(str(said or "no reason given"))
+
+    def _clean(self, text: str) -> str:
+        """One short line without secrets, for a message."""
+        line = " ".join(self._without_secrets(text).split())
+        return (line[:300] + "…" if len(line) > 300 else line).rstrip(".")
+
+    def _without_secrets(self, text: str) -> str:
+        if self._key is not None and len(self._key) >= _SHORTEST_SECRET:
+            text = text.replace(self._key, "[key]")
+        parts = urlsplit(self._base_url)
+        for secret in (parts.password, parts.query):
+            if secret:
+                text = text.replace(secret, "[key]")
+        # Endpoints like to repeat the key, or most of it, when they refuse it.
+        return re.sub(r"\bsk-[\w*.-]+", "[key]", text)
+
+    def _redact_in_place(self, error: BaseException) -> None:
+        """Also a chained exception may be printed: with `--debug`, in a log."""
+        at: BaseException | None = error
+        while at is not None:
+            at.args = tuple(
+                self._without_secrets(item) if isinstance(item, str) else item for item in at.args
+            )
+            at = at.__cause__ or at.__context__
+
+
+def asked_delay(headers: Mapping[str, str], clock: Clock) -> float | None:
+    """Seconds after which the endpoint wants to be asked again; None where it does not say.
+
+    `Retry-After` (seconds or a date) comes first; else the rate limits that are used up, by their
+    `x-ratelimit-reset-*` durations such as `1m30s` or `6ms`.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    after = headers.get("retry-after")
+    if after is not None:
+        seconds = _number(after)
+        return seconds if seconds is not None else _until(after, clock)
+    resets = {
+        kind: duration
+        for kind in ("requests", "tokens")
+        if (duration := parse_duration(headers.get(f"x-ratelimit-reset-{kind}", ""))) is not None
+    }
+    used_up = [
+        duration
+        for kind, duration in resets.items()
+        if _number(headers.get(f"x-ratelimit-remaining-{kind}")) == 0
+    ]
+    return max(used_up or resets.values(), default=None)
+
+
+def parse_duration(text: str) -> float | None:
+    """Seconds in `1m30s`, `6ms`, `2h`, or a bare number; None for anything else."""
+    number = _number(text)
+    if number is not None:
+        return number
+    found = _DURATION.fullmatch(text.strip())
+    if found is None or not any(found.groups()):
+        return None
+    days, hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _until(date: str, clock: Clock) -> float | None:
+    try:
+        return max(0.0, (parsedate_to_datetime(date) - clock.now()).total_seconds())
+    except (ValueError, TypeError):  # no date, or one without a time zone
+        return None
+
+
+def field(body: object, *path: str | int) -> Any:
+    """What stands at `path` of decoded JSON, or None: endpoints leave out what they like."""
+    for step in path:
+        if isinstance(body, dict) and isinstance(step, str):
+            body = body.get(step)
+        elif isinstance(body, list) and isinstance(step, int) and step < len(body):
+            body = body[step]
+        else:
+            return None
+    return body
