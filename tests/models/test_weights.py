@@ -195,6 +195,7 @@ class _Hub(http.server.BaseHTTPRequestHandler):
     """As much of the hub as a download of one file touches."""
 
     content = CONTENT
+    status = 200
 
     def do_HEAD(self) -> None:
         self._reply(body=False)
@@ -203,7 +204,7 @@ class _Hub(http.server.BaseHTTPRequestHandler):
         self._reply(body=True)
 
     def _reply(self, body: bool) -> None:
-        self.send_response(200)
+        self.send_response(self.status)
         self.send_header("ETag", '"1"')
         self.send_header("X-Repo-Commit", "0" * 40)
         self.send_header("Content-Length", str(len(self.content)))
@@ -232,7 +233,19 @@ def test_a_download_is_checked_and_put_in_place(tmp_path: Path, hub: str) -> Non
     assert left_overs(tmp_path / "cache") == ["small.gguf", "small.gguf.verified"]
 
 
-def test_a_hub_that_is_down_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="hub did not give"):
-        subject.obtain_from_hub(tmp_path / "cache", None, SMALL, endpoint="http://127.0.0.1:9")
+def test_a_hub_without_the_file_is_said(
+    tmp_path: Path, hub: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Hub, "status", 404)
+    with pytest.raises(UserError, match=r"hub did not give nobody/small"):
+        subject.obtain_from_hub(tmp_path / "cache", None, SMALL, endpoint=hub)
+    assert left_overs(tmp_path / "cache") == []
+
+
+def test_a_hub_with_another_file_is_refused(
+    tmp_path: Path, hub: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Hub, "content", CONTENT[:-1] + b"?")
+    with pytest.raises(UserError, match="not the published file"):
+        subject.obtain_from_hub(tmp_path / "cache", None, SMALL, endpoint=hub)
     assert left_overs(tmp_path / "cache") == []
