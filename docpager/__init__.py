@@ -1,1 +1,100 @@
-"""docpager."""
+"""Ask questions of document folders that no context window can hold.
+
+    import docpager
+
+    docpager.ingest_paths(["./reports"], archive="reports.duckdb")
+    answer = docpager.answer_question("Who signed it?", archive="reports.duckdb")
+    for citation in answer.citations:
+        print(citation.document, citation.page, citation.quote, citation.verified)
+
+Every name is loaded when it is first used, so that `import docpager` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docpager.api import answer_question, ingest_paths, search
+    from docpager.config import Config, Settings, load
+    from docpager.errors import (
+        ArchiveError,
+        ArchiveLocked,
+        BudgetReached,
+        DocpagerError,
+        DocumentError,
+        ModelAuthError,
+        ModelError,
+        NothingToDo,
+        UserError,
+    )
+    from docpager.ingest import FileReport, IngestReport
+    from docpager.types import Answer, Citation, Hit, PageRef, Passage, ResultPage, Usage
+
+__all__ = [
+    "Answer",
+    "ArchiveError",
+    "ArchiveLocked",
+    "BudgetReached",
+    "Citation",
+    "Config",
+    "DocpagerError",
+    "DocumentError",
+    "FileReport",
+    "Hit",
+    "IngestReport",
+    "ModelAuthError",
+    "ModelError",
+    "NothingToDo",
+    "PageRef",
+    "Passage",
+    "ResultPage",
+    "Settings",
+    "Usage",
+    "UserError",
+    "answer_question",
+    "ingest_paths",
+    "load",
+    "search",
+]
+
+_HOMES = {
+    "docpager.api": ("answer_question", "ingest_paths", "search"),
+    "docpager.config": ("Config", "Settings", "load"),
+    "docpager.errors": (
+        "ArchiveError",
+        "ArchiveLocked",
+        "BudgetReached",
+        "DocpagerError",
+        "DocumentError",
+        "ModelAuthError",
+        "ModelError",
+        "NothingToDo",
+        "UserError",
+    ),
+    "docpager.ingest": ("FileReport", "IngestReport"),
+    "docpager.types": (
+        "Answer",
+        "Citation",
+        "Hit",
+        "PageRef",
+        "Passage",
+        "ResultPage",
+        "Usage",
+    ),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'docpager' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,467 @@
+"""The command line: parse, call, render. No decisions are made here but the exit code's.
+
+Nothing heavy is imported at the top, so that help and mistakes are answered at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from docpager.errors import DocpagerError, NothingToDo, UserError
+
+if TYPE_CHECKING:
+    from docpager.config import Config
+    from docpager.types import Answer
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+INTERNAL_FAULT = 70
+_PRECEDENCE = (INTERRUPTED, 2, 3, 4, 5, 1, 6, 0)
+"""Which exit code stands where several apply."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class _Invocation:
+    """What the seam around all commands must know of the one that runs."""
+
+    debug: bool = False
+    flags: dict[str, object] = field(default_factory=dict)
+
+
+class _Program(click.Group):
+    """The one place where failures become a line on standard error and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        state = ctx.ensure_object(_Invocation)
+        try:
+            return super().invoke(ctx)
+        except DocpagerError as error:
+            _fail(ctx, str(error), error.exit_code, state.debug)
+        except KeyboardInterrupt:
+            _fail(ctx, "interrupted. What was finished is kept.", INTERRUPTED, state.debug)
+        except BrokenPipeError:
+            # The reader went away, as `| head` does; Python would complain again at its exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(BROKEN_PIPE)
+        except (click.exceptions.Exit, click.exceptions.Abort, click.ClickException):
+            raise
+        except Exception as error:  # noqa: BLE001  # the seam: a fault of docpager itself
+            kind = type(error).__name__
+            text = f"an internal fault, {kind}: {error}. Run it again with --debug and report it."
+            _fail(ctx, text, INTERNAL_FAULT, state.debug)
+
+
+def _fail(ctx: click.Context, message: str, code: int, debug: bool) -> None:
+    if debug:
+        import traceback
+
+        traceback.print_exc(file=sys.stderr)
+    from docpager.render import say
+
+    say(f"docpager: {' '.join(message.split())}")
+    ctx.exit(code)
+
+
+def _common_options(function: F) -> F:
+    """What every command takes, before it and after it."""
+    for option in reversed(
+        (
+            click.option("-a", "--archive", metavar="FILE", help="The archive to use."),
+            click.option("--json", is_flag=True, default=None, help="Print JSON."),
+            click.option("-q", "--quiet", is_flag=True, default=None, help="Say only what failed."),
+            click.option(
+                "-v", "--verbose", is_flag=True, default=None, help="Say what is being done."
+            ),
+            click.option(
+                "--debug", is_flag=True, default=None, help="Show the traceback of a failure."
+            ),
+            click.option("--no-progress", is_flag=True, default=None, help="Show no progress."),
+            click.option(
+                "--wait",
+                is_flag=True,
+                default=None,
+                help="Wait for an archive that another process holds.",
+            ),
+        )
+    ):
+        function = option(function)
+    return click.version_option(
+        package_name="docpager", prog_name="docpager", message="%(prog)s %(version)s"
+    )(function)
+
+
+_COMMON = ("archive", "json", "quiet", "verbose", "debug", "no_progress", "wait")
+
+
+def _flags(params: dict[str, Any], names: Sequence[str]) -> dict[str, object]:
+    """Takes the named options out of `params`; those that were not given are left out."""
+    given = {name: params.pop(name) for name in names}
+    if given.pop("no_progress", None):
+        given["progress"] = False
+    return {name: value for name, value in given.items() if value is not None}
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
+@_common_options
+@click.pass_context
+def main(ctx: click.Context, **params: Any) -> None:
+    """Ask questions of document folders that no context window can hold.
+
+    \b
+    docpager ingest ./reports
+    docpager ask "Which plant made the part that failed in 2021?"
+
+    Settings are taken from flags, then the environment, then docpager.toml in the current
+    folder. Exit codes: 0 done, 1 no answer found, 2 usage, 3 documents or archive, 4 model,
+    5 a bound was reached, 6 nothing to do, 130 interrupted.
+    """
+    _begin(ctx, _flags(params, _COMMON))
+
+
+def _begin(ctx: click.Context, flags: dict[str, object]) -> None:
+    state = ctx.ensure_object(_Invocation)
+    state.flags.update(flags)
+    state.debug = bool(state.flags.get("debug"))
+
+
+def _command(*settings: str) -> Callable[[Callable[..., int]], click.Command]:
+    """A command whose function is given the Config and its own parameters, and returns the exit
+    code. `settings` are those of its options that belong to the Config."""
+
+    def make(function: Callable[..., int]) -> click.Command:
+        @functools.wraps(function)
+        @click.pass_context
+        def run(ctx: click.Context, **params: Any) -> None:
+            _begin(ctx, _flags(params, (*_COMMON, *settings)))
+            state = ctx.ensure_object(_Invocation)
+            from docpager.config import load
+
+            config = load(state.flags)
+            state.debug = config.debug
+            ctx.exit(function(config, **params))
+
+        return main.command(name=function.__name__.rstrip("_"))(_common_options(run))
+
+    return make
+
+
+_MODEL_SETTINGS = (
+    "model",
+    "base_url",
+    "tool_mode",
+    "context_window",
+    "timeout",
+)
+
+
+def _model_options(function: F) -> F:
+    for option in reversed(
+        (
+            click.option("--model", metavar="NAME", help="A model, `local`, or `local:FILE.gguf`."),
+            click.option(
+                "--base-url", metavar="URL", help="An OpenAI-compatible endpoint's address."
+            ),
+            click.option(
+                "--tool-mode",
+                type=click.Choice(["auto", "tools", "json", "text", "guided"]),
+                help="How the model is made to call functions.",
+            ),
+            click.option(
+                "--context-window", type=int, metavar="TOKENS", help="The model's window."
+            ),
+            click.option("--timeout", type=float, metavar="SECONDS", help="Bound on time."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@_command("workers", "embedder")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--workers", type=int, metavar="N", help="Parsing processes.")
+@click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
+def ingest(config: Config, paths: tuple[str, ...]) -> int:
+    """Read files and folders into the archive; unchanged ones cost nothing.
+
+    \b
+    Example:
+      docpager ingest ./reports notes.md
+    """
+    from docpager import api, render
+
+    shown = config.progress and not config.quiet and not config.json
+    with render.IngestProgress(shown) as progress:
+        report = api.ingest_paths([Path(path) for path in paths], config=config, progress=progress)
+    if config.json:
+        render.write_json(render.report_record(report))
+    elif not config.quiet:
+        render.say(render.report_text(report))
+    failed = [file for file in report.files if file.status == "failed"]
+    if failed and not config.json:
+        rows = [(file.reason or "", file.path, file.message or "") for file in failed]
+        render.say(render.failures_text(rows))
+    return 3 if failed else 0
+
+
+@_command(*_MODEL_SETTINGS, "max_steps", "max_tokens", "seed", "session", "trace", "keep_runs")
+@click.argument("question", metavar="QUESTION")
+@_model_options
+@click.option("--max-steps", type=int, metavar="N", help="Bound on steps.")
+@click.option("--max-tokens", type=int, metavar="N", help="Bound on tokens.")
+@click.option("--seed", type=int, metavar="N", help="Passed to the model.")
+@click.option("--session", metavar="NAME", help="Keep notes and recall under this name.")
+@click.option("--trace", metavar="FILE", help="Write the run's trace here too.")
+@click.option("--keep-runs", type=int, metavar="N", help="How many traces to keep.")
+def ask(config: Config, question: str) -> int:
+    """Answer one question, with citations that were checked. `-` reads standard input.
+
+    \b
+    Example:
+      docpager ask "Who signed the contract that replaced the one of 2019?"
+    """
+    from docpager import api, render
+
+    text = _question(question)
+    shown = config.verbose or (
+        config.progress and not config.quiet and not config.json and sys.stderr.isatty()
+    )
+    answer = api.answer_question(
+        text, config=config, say=render.say, on_event=render.StepLines(shown)
+    )
+    if config.json:
+        render.write_json(render.answer_record(answer))
+    else:
+        render.write(render.answer_text(answer))
+    return answer_exit_code(answer)
+
+
+def _question(question: str) -> str:
+    text = question
+    if question == "-":
+        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    # What the shell hands over in another encoding becomes replacement characters here.
+    text = text.encode("utf-8", "replace").decode("utf-8").strip()
+    if not text:
+        raise UserError("The question is empty. Say what you want to know.")
+    return text
+
+
+def answer_exit_code(answer: Answer) -> int:
+    """0 with a verified citation; else what stopped it, by the contract's precedence."""
+    if answer.status == "answered":
+        return 0
+    codes = {1}
+    if answer.status == "model_error":
+        codes.add(4)
+    if answer.status == "budget" or answer.stopped_by in ("tokens", "money", "time"):
+        codes.add(5)
+    return worst(codes)
+
+
+def worst(codes: set[int]) -> int:
+    """The exit code that stands where several apply."""
+    return min(codes or {0}, key=_PRECEDENCE.index)
+
+
+@_command()
+@click.argument("query", metavar="QUERY")
+@click.option("--page", type=click.IntRange(min=0), default=0, metavar="N", help="0-based.")
+@click.option("--page-size", type=click.IntRange(1, 200), default=5, metavar="N")
+@click.option("--mode", type=click.Choice(["hybrid", "lexical", "vector"]), default="hybrid")
+@click.option("--document", metavar="GLOB", help="Only documents whose name matches.")
+def search(config: Config, query: str, **options: Any) -> int:
+    """Show the passages that a search finds, page by page, without a model.
+
+    \b
+    Example:
+      docpager search "delivery penalty" --page 1 --document "contracts/*"
+    """
+    from docpager import api, render
+
+    result = api.search(query, config=config, **options)
+    if config.json:
+        render.write_json(render.result_page_record(result))
+    else:
+        render.write(render.result_page_text(result))
+    return 0
+
+
+@_command()
+@click.argument("document", metavar="DOCUMENT")
+@click.option("--page", type=click.IntRange(min=1), metavar="N", help="1-based.")
+def read(config: Config, document: str, page: int | None) -> int:
+    """Print the stored text of a document, or of one page of it.
+
+    \b
+    Example:
+      docpager read q3.pdf --page 14
+    """
+    from docpager import render, wiring
+
+    with wiring.open_archive(config) as archive:
+        found = archive.document(document)
+        numbers = range(1, found.pages + 1) if page is None else [page]
+        pages = [archive.page(found.name, number) for number in numbers]
+    if config.json and page is not None:
+        render.write_json(render.page_record(found, pages[0]))
+    elif config.json:
+        render.write_json(render.pages_record(found, pages))
+    else:
+        render.write(render.PAGE_BREAK.join(stored.text for stored in pages))
+    return 0
+
+
+@_command()
+def status(config: Config) -> int:
+    """Say what is in the archive, and which files failed and why.
+
+    \b
+    Example:
+      docpager status -a reports.duckdb
+    """
+    from docpager import render, wiring
+
+    with wiring.open_archive(config) as archive:
+        overview = wiring.overview(config, archive)
+    if config.json:
+        render.write_json(render.overview_record(overview))
+    else:
+        render.write(render.overview_text(overview))
+    return 0
+
+
+@_command()
+def ls(config: Config) -> int:
+    """List the documents.
+
+    \b
+    Example:
+      docpager ls --json
+    """
+    from docpager import render, wiring
+
+    with wiring.open_archive(config) as archive:
+        documents = archive.documents()
+    if config.json:
+        rows = [render.document_record(document) for document in documents]
+        render.write_json({"schema": render.SCHEMA, "documents": [*rows]})
+    elif documents:
+        render.write("\n".join(render.document_line(document) for document in documents))
+    elif not config.quiet:
+        render.say("The archive is empty. Run `docpager ingest PATH`.")
+    return 0
+
+
+@_command()
+@click.argument("documents", metavar="DOCUMENT...", nargs=-1, required=True)
+def rm(config: Config, documents: tuple[str, ...]) -> int:
+    """Remove documents from the archive; the files themselves stay.
+
+    \b
+    Example:
+      docpager rm corpus/old.pdf
+    """
+    from docpager import render, wiring
+
+    removed, passages = wiring.remove_documents(config, documents)
+    if config.json:
+        render.write_json({"schema": render.SCHEMA, "removed": [*removed], "passages": passages})
+    elif not config.quiet:
+        render.say(f"Removed {len(removed)} documents with {passages} passages.")
+    return 0
+
+
+@_command()
+@click.option("--check", is_flag=True, help="Read the whole file and compare its hash.")
+@click.option("--obtain", metavar="parts|hub|FILE", help="Put the weights into the cache folder.")
+@click.option("--remove", is_flag=True, help="Delete the weights from the cache folder.")
+def model(config: Config, check: bool, obtain: str | None, remove: bool) -> int:
+    """Show the embedded model; check, obtain or remove its weights. Nothing happens unasked.
+
+    \b
+    Example:
+      docpager model --obtain parts
+    """
+    from docpager import render, wiring
+
+    if check + remove + (obtain is not None) > 1:
+        raise UserError("--check, --obtain and --remove exclude each other. Give one of them.")
+    shown = config.progress and not config.quiet and not config.json
+    label = "checking" if check else "obtaining"
+    with render.BytesProgress(label, shown) as progress:
+        if obtain is not None:
+            wiring.obtain_weights(config, obtain, progress)
+        elif remove:
+            wiring.remove_weights(config)
+        state = wiring.weights_state(config, progress if check else None)
+    if config.json:
+        render.write_json(render.weights_record(state))
+    else:
+        render.write(render.weights_text(state))
+    return 0
+
+
+@_command(*_MODEL_SETTINGS, "embedder")
+@_model_options
+@click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
+def doctor(config: Config) -> int:
+    """Check archive, embedder, vocabulary, endpoint and model; each is ok, warn or fail.
+
+    \b
+    Example:
+      docpager doctor --model qwen3 --base-url http://localhost:11434/v1
+    """
+    from docpager import render
+    from docpager.doctor import examine
+
+    checks = []
+    for check in examine(config):
+        checks.append(check)
+        if not config.json:
+            render.write(render.check_line(check))
+    if config.json:
+        render.write_json(
+            {"schema": render.SCHEMA, "checks": [render.check_record(check) for check in checks]}
+        )
+    return worst({check.exit_code for check in checks})
+
+
+@_command()
+@click.argument("run", metavar="RUN", required=False)
+def trace(config: Config, run: str | None) -> int:
+    """Replay a run step by step, or list the runs, the newest first.
+
+    \b
+    Example:
+      docpager trace 3f9a
+    """
+    from docpager import render, runs, wiring
+
+    folders = wiring.run_folders(config)
+    if run is None:
+        kept = runs.list_runs(folders)
+        if config.json:
+            rows = [render.run_record(item, runs.read_run(item)) for item in kept]
+            render.write_json({"schema": render.SCHEMA, "runs": [*rows]})
+        elif kept:
+            render.write("\n".join(render.run_line(item, runs.read_run(item)) for item in kept))
+        else:
+            raise NothingToDo("No runs are kept yet. `docpager ask` makes one.")
+        return 0
+    found = runs.find_run(folders, run)
+    events = runs.read_run(found)
+    if config.json:
+        render.write_json({"schema": render.SCHEMA, "run_id": found.run_id, "events": [*events]})
+    else:
+        render.write("\n".join(render.event_text(event, config.verbose) for event in events))
+    return 0
