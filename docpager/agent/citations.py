@@ -69,11 +69,13 @@ def long_enough(quote: str, source: str) -> bool:
 
 
 class CitationChecker:
-    """Checks proposed citations against stored pages; `shown` holds the passage ids seen so far."""
+    """Checks proposed citations against stored pages.
 
-    def __init__(self, store: ArchivalStore, inserts: Collection[str], shown: Collection[str]):
+    `shown` holds the ids of the passages seen so far; it is looked at anew for each check.
+    """
+
+    def __init__(self, store: ArchivalStore, shown: Collection[str]) -> None:
         self._store = store
-        self._inserts = inserts
         self._shown = shown
 
     def check(self, proposed: Sequence[ProposedCitation]) -> tuple[Citation, ...]:
@@ -84,7 +86,7 @@ class CitationChecker:
     def _check_one(self, proposed: ProposedCitation) -> Citation:
         passage_id = proposed.passage_id.strip().strip("[]")
         quote = proposed.quote.strip().strip('\u201c\u201d"')
-        if passage_id in self._inserts:
+        if passage_id.startswith("N"):
             return _unplaced(passage_id, quote, "it cites a note of the model, not a document")
         found = self._store.passages([passage_id])
         if not found:

@@ -164,10 +164,13 @@ class QueueManager:
         self.append(Turn((UserMessage(warning, "pressure"),)))
         return True
 
-    def flush(self, keep_last: int, pending: int = 0) -> int:
-        """Evict from the front until at most half is left; returns the number of messages gone."""
+    def flush(self, keep_last: int, pending: int = 0, share: float = FLUSH_TO) -> int:
+        """Evict from the front until `share` is left; returns the number of messages gone.
+
+        `pending` tokens wait to enter the queue and must fit afterwards too.
+        """
         before = self.used
-        target = min(int(self.usable * FLUSH_TO), self.usable - pending - self._alerts)
+        target = min(int(self.usable * share), self.usable - pending - self._alerts)
         evicted = self.queue.evict(
             before - target, lambda turn: self.cost(turn.messages), keep_last
         )

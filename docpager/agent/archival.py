@@ -1,0 +1,282 @@
+"""Archival memory as the model sees it: ranked searches in true pages, documents page by page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from docpager.errors import FunctionError, UserError
+from docpager.memory.postings import score_texts, terms
+from docpager.memory.ranking import DEPTH, fuse, page_slices
+from docpager.memory.session import Session
+from docpager.protocols import ArchivalStore, Embedder, TokenCounter, Vectors
+from docpager.types import PageRef, PageText, Passage, Scored
+
+_LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)
+_CUT_NOTE = "(cut: it is longer than a page of results; read_document gives the rest)"
+_HEADER_TOKENS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A piece of text for the model, and which passages and pages it shows."""
+
+    text: str
+    passage_ids: tuple[str, ...] = ()
+    pages: tuple[PageRef, ...] = ()
+    next_page: int | None = None
+    """0-based page of results that follows; None after the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedRanking:
+    ordered: tuple[Scored, ...]
+    slices: tuple[slice, ...]
+    generation: int
+    inserts: int
+
+
+class ArchivalMemory:
+    """Searches documents and the model's inserts together, and reads documents page by page.
+
+    `budget` is the most tokens that one result may take, constant for a run; `scale` is how many
+    of the chat's tokens one stored token is worth.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: ArchivalStore,
+        embedder: Embedder,
+        session: Session,
+        counter: TokenCounter,
+        budget: int,
+        text_cost: Callable[[str], int],
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._session = session
+        self._counter = counter
+        self._budget = budget
+        self._text_cost = text_cost
+        self._rankings: dict[str, _CachedRanking] = {}
+
+    def search(self, query: str, page: int) -> Shown:
+        """Page `page` (0-based) of the ranking for `query`.
+
+        Raises:
+            FunctionError: the query is empty, or the page is past the end (the last one is named).
+        """
+        query = " ".join(query.split())
+        if not query:
+            raise FunctionError("query is empty. Give words or a question to search for.")
+        ranking, changed = self._ranking(query)
+        last = len(ranking.slices) - 1
+        if page > last:
+            raise FunctionError(f"there is no page {page}. The last page is {last}.")
+        part = ranking.ordered[ranking.slices[page]]
+        passages = self._passages([scored.passage_id for scored in part])
+        first = f"Showing {len(passages)} of {len(ranking.ordered)} results (page {page}/{last})"
+        if changed:
+            first += "; the archive changed since the last page, so this ranking is new"
+        return self._render(first, passages, page + 1 if page < last else None)
+
+    def read(self, document: str, page_number: int, part: int) -> Shown:
+        """Part `part` (0-based) of page `page_number` (1-based) of a document.
+
+        Raises:
+            FunctionError: there is no such document, page or part; what there is gets named.
+        """
+        try:
+            found = self._store.document(document)
+            page = self._store.page(found.name, page_number)
+        except UserError as error:
+            raise FunctionError(str(error)) from error
+        passages = self._store.page_passages(found.name, page_number)
+        parts = self._parts(segments(page, passages))
+        if part >= len(parts):
+            raise FunctionError(
+                f"page {page_number} has no part {part}. Its last part is {len(parts) - 1}."
+            )
+        pieces = parts[part]
+        unit = "Page" if found.paged else "Section"
+        first = f"{unit} {page_number} of {found.pages}, part {part}/{len(parts) - 1}"
+        shown = dict.fromkeys(passage_id for passage_id, _ in pieces if passage_id)
+        return Shown(
+            "\n".join([first, *(self._marked(*piece) for piece in pieces)]),
+            tuple(shown),
+            (PageRef(found.name, page_number),),
+        )
+
+    def insert(self, content: str) -> str:
+        """Keep a note of the model's own; returns its id (`N1`, `N2`, …)."""
+        if not content.strip():
+            raise FunctionError("content is empty. Give the text to keep.")
+        vector: Vectors = self._embedder.embed([content])[0]
+        return self._session.insert(content.strip(), vector)
+
+    def _ranking(self, query: str) -> tuple[_CachedRanking, bool]:
+        cached = self._rankings.get(query)
+        state = (self._store.generation, len(self._session.inserts))
+        if cached is not None and (cached.generation, cached.inserts) == state:
+            return cached, False
+        ordered = self._fused(query)
+        costs = self._costs(ordered)
+        ranking = _CachedRanking(ordered, page_slices(costs, self._budget), *state)
+        self._rankings[query] = ranking
+        return ranking, cached is not None
+
+    def _fused(self, query: str) -> tuple[Scored, ...]:
+        vector: Vectors = self._embedder.embed([query])[0]
+        lexical = self._store.lexical_search(query, DEPTH)
+        semantic = self._store.vector_search(vector, DEPTH)
+        if self._session.inserts:
+            lexical = _merged(lexical, self._insert_lexical(query))
+            semantic = _merged(semantic, self._session.insert_similarities(vector))
+        return fuse(lexical, semantic)
+
+    def _insert_lexical(self, query: str) -> tuple[Scored, ...]:
+        inserts = self._session.inserts
+        statistics = self._store.term_statistics(sorted(set(terms(query))))
+        scores = score_texts(query, [insert.text for insert in inserts], statistics)
+        return tuple(
+            Scored(insert.passage_id, score)
+            for insert, score in zip(inserts, scores, strict=True)
+            if score > 0
+        )
+
+    def _passages(self, passage_ids: Sequence[str]) -> tuple[Passage, ...]:
+        inserts = {insert.passage_id: insert for insert in self._session.inserts}
+        stored = self._store.passages([name for name in passage_ids if name not in inserts])
+        by_id = inserts | {passage.passage_id: passage for passage in stored}
+        return tuple(by_id[name] for name in passage_ids if name in by_id)
+
+    def _costs(self, ordered: Sequence[Scored]) -> list[int]:
+        """What each hit will take of a page, from the token counts made at ingest."""
+        scale = self._text_cost("measure " * 50) / max(1, self._counter.count("measure " * 50))
+        passages = {
+            passage.passage_id: passage
+            for passage in self._passages([scored.passage_id for scored in ordered])
+        }
+        return [
+            int(scale * (passage.tokens + len(passage.document) // 3 + _HEADER_TOKENS)) + 1
+            for scored in ordered
+            if (passage := passages[scored.passage_id])
+        ]
+
+    def _render(self, first: str, passages: Sequence[Passage], next_page: int | None) -> Shown:
+        lines = [first]
+        room = self._budget - self._text_cost(first)
+        pages: dict[PageRef, None] = {}
+        for passage in passages:
+            header = passage_header(passage, before=passage.passage_id in self._session.shown)
+            body = self._cut(fenced(passage.text), room - self._text_cost(header))
+            lines += [header, body]
+            room -= self._text_cost(f"{header}\n{body}")
+            if not passage.is_insert:
+                numbers = range(passage.first_page, passage.last_page + 1)
+                pages.update((PageRef(passage.document, number), None) for number in numbers)
+        return Shown(
+            "\n".join(lines),
+            tuple(passage.passage_id for passage in passages),
+            tuple(pages),
+            next_page,
+        )
+
+    def _cut(self, text: str, room: int) -> str:
+        if self._text_cost(text) <= room:
+            return text
+        room -= self._text_cost(_CUT_NOTE)
+        size = self._counter.count(text)
+        while self._text_cost(text) > room and size > 1:
+            size = min(size - 1, max(1, size * max(room, 1) // self._text_cost(text)))
+            text = self._counter.cut(text, size)
+        return f"{text}\n{_CUT_NOTE}"
+
+    def _marked(self, passage_id: str, text: str) -> str:
+        if not passage_id:
+            return fenced(text)
+        before = " · shown before" if passage_id in self._session.shown else ""
+        return f"[{passage_id}]{before}\n{fenced(text)}"
+
+    def _parts(self, pieces: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+        """Pieces packed in order into parts of at most the budget; together they are the page."""
+        parts: list[list[tuple[str, str]]] = [[]]
+        limit = max(24, self._budget - 2 * _HEADER_TOKENS - 16)
+        room = limit
+        for passage_id, text in pieces:
+            for piece in self._split(text, limit - _HEADER_TOKENS):
+                cost = self._text_cost(piece) + _HEADER_TOKENS
+                if cost > room and parts[-1]:
+                    parts.append([])
+                    room = limit
+                parts[-1].append((passage_id, piece))
+                room -= cost
+        return parts
+
+    def _split(self, text: str, limit: int) -> list[str]:
+        pieces = []
+        while self._text_cost(text) > limit:
+            size = max(1, self._counter.count(text) * limit // self._text_cost(text) - 1)
+            head = self._counter.cut(text, size) or text[:1]
+            while self._text_cost(head) > limit and len(head) > 1:
+                head = head[: len(head) * 3 // 4]
+            at = max(head.rfind("\n"), head.rfind(". "), head.rfind("。"))
+            head = head[: at + 1] if at > len(head) // 2 else head
+            pieces.append(head)
+            text = text[len(head) :]
+        return [*pieces, text] if text else pieces
+
+
+def passage_header(passage: Passage, *, before: bool) -> str:
+    """The line above a passage in a result, as the contract fixes it.
+
+    >>> passage_header(Passage("P17", "corpus/q3.pdf", "…", 14, 15), before=True)
+    '[P17] corpus/q3.pdf p. 14-15 · shown before'
+    """
+    if passage.is_insert:
+        place = "inserted by you"
+    elif passage.paged:
+        span = f"-{passage.last_page}" if passage.last_page > passage.first_page else ""
+        place = f"{passage.document} p. {passage.first_page}{span}"
+    else:
+        heading = passage.heading.rsplit(" > ", 1)[-1] or f"section {passage.first_page}"
+        place = f"{passage.document} § {heading}, line {passage.line or 1}"
+    return f"[{passage.passage_id}] {place}" + (" · shown before" if before else "")
+
+
+def fenced(text: str) -> str:
+    """Document text in which no line can pass for the header of a passage."""
+    return _LOOKS_LIKE_HEADER.sub(" ", text)
+
+
+def segments(page: PageText, passages: Sequence[Passage]) -> list[tuple[str, str]]:
+    """A page's text cut at the passages that stand on it: (passage id, text), in order.
+
+    The texts joined are the page's text. What no passage holds has the id of the passage before
+    it, or none at the top of the page.
+    """
+    starts: list[tuple[int, str]] = []
+    cursor = 0
+    for passage in passages:
+        if passage.first_page < page.page_number:
+            at = 0
+        else:
+            at = page.text.find(passage.text[:80].split("\n", 1)[0], cursor)
+        if at >= 0:
+            starts.append((at, passage.passage_id))
+            cursor = at + 1
+    if not starts or starts[0][0] > 0:
+        starts.insert(0, (0, ""))
+    ends = [at for at, _ in starts[1:]] + [len(page.text)]
+    return [
+        (passage_id, page.text[at:end])
+        for (at, passage_id), end in zip(starts, ends, strict=True)
+        if end > at
+    ] or [("", page.text)]
+
+
+def _merged(first: tuple[Scored, ...], second: tuple[Scored, ...]) -> tuple[Scored, ...]:
+    """Two halves of one kind as one, best first; equal scores keep the documents in front."""
+    return tuple(sorted((*first, *second), key=lambda scored: -scored.score))[:DEPTH]

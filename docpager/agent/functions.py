@@ -1,0 +1,306 @@
+"""The functions that the model may call. Their schemas come from these signatures and docstrings.
+
+Names and parameters are those of the paper's code; the command-line contract fixes them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from docpager.agent.archival import ArchivalMemory
+from docpager.agent.citations import ProposedCitation
+from docpager.errors import FunctionError
+from docpager.memory.ranking import page_slices
+from docpager.memory.recall import parse_moment, search_recall
+from docpager.memory.session import Session
+from docpager.memory.working_context import WorkingContext
+from docpager.messages import FunctionSpec
+from docpager.protocols import TokenCounter
+from docpager.types import JSONValue, PageRef
+
+PageNumber: TypeAlias = Annotated[int, Field(ge=0)]
+DocumentPageNumber: TypeAlias = Annotated[int, Field(ge=1)]
+_ARGUMENT = re.compile(r"^\s+(\w+): (.+)$", re.MULTILINE)
+_ENTRY_CUT = 4
+
+
+class CitationArgument(BaseModel):
+    """One citation as the model gives it."""
+
+    passage_id: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedAnswer:
+    """What `send_message` was called with."""
+
+    message: str
+    citations: tuple[ProposedCitation, ...]
+    not_found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionResult:
+    """What a function gives back: text for the model, and what the agent has to know."""
+
+    text: str
+    passage_ids: tuple[str, ...] = ()
+    pages: tuple[PageRef, ...] = ()
+    next_page: int | None = None
+    answer: ProposedAnswer | None = None
+    """Set by `send_message` alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A callable with its schema, and the model that checks its arguments."""
+
+    spec: FunctionSpec
+    call: Callable[..., FunctionResult]
+    arguments: type[BaseModel]
+    has_heartbeat: bool
+    shows_memory: bool = False
+    """Whether its result brings in text from external memory, so that paging rules apply."""
+
+    def bind(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Checked arguments; unknown ones are left out, since small models invent some.
+
+        Raises:
+            FunctionError: one is missing or has the wrong type; the message names it.
+        """
+        try:
+            checked = self.arguments.model_validate(raw)
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
+                for problem in error.errors()[:3]
+            )
+            expected = ", ".join(self.arguments.model_fields)
+            raise FunctionError(f"{problems}. Arguments are: {expected}.") from error
+        return {name: getattr(checked, name) for name in type(checked).model_fields}
+
+
+class MemoryFunctions:
+    """The functions over one session's memory; each docstring's first line is its description."""
+
+    def __init__(
+        self,
+        *,
+        archival: ArchivalMemory,
+        working_context: WorkingContext,
+        session: Session,
+        evict: Callable[[int], int],
+        counter: TokenCounter,
+        budget: int,
+        text_cost: Callable[[str], int],
+    ) -> None:
+        self._archival = archival
+        self._working_context = working_context
+        self._session = session
+        self._evict = evict
+        self._counter = counter
+        self._budget = budget
+        self._text_cost = text_cost
+
+    def archival_memory_search(self, query: str, page: PageNumber = 0) -> FunctionResult:
+        """Search the documents.
+
+        Args:
+            query: names, numbers, rare words or a question
+            page: 0 for the best results, 1 for the next
+        """
+        shown = self._archival.search(query, page)
+        return FunctionResult(shown.text, shown.passage_ids, shown.pages, shown.next_page)
+
+    def archival_memory_insert(self, content: str) -> FunctionResult:
+        """Keep a text of your own in archival memory.
+
+        Args:
+            content: the text
+        """
+        return FunctionResult(f"Inserted as [{self._archival.insert(content)}].")
+
+    def conversation_search(
+        self, query: str = "", start_date: str = "", end_date: str = "", page: PageNumber = 0
+    ) -> FunctionResult:
+        """Search earlier messages; an empty query lists them in order of time.
+
+        Args:
+            query: words that were said
+            start_date: YYYY-MM-DD or empty
+            end_date: YYYY-MM-DD or empty
+            page: 0-based page of results
+        """
+        found = search_recall(
+            self._session.entries,
+            query,
+            parse_moment(start_date, end=False),
+            parse_moment(end_date, end=True),
+        )
+        most = self._budget - 24
+        lines = [self._cut_line(entry.line, most) for entry in found]
+        slices = page_slices([self._text_cost(line) for line in lines], most)
+        last = len(slices) - 1
+        if page > last:
+            raise FunctionError(f"there is no page {page}. The last page is {last}.")
+        part = lines[slices[page]]
+        first = f"Showing {len(part)} of {len(lines)} results (page {page}/{last})"
+        return FunctionResult(
+            "\n".join([first, *part]), next_page=page + 1 if page < last else None
+        )
+
+    def core_memory_append(self, section: str, content: str) -> FunctionResult:
+        """Add a line to working context.
+
+        Args:
+            section: persona, user or notes
+            content: a fact with its passage id
+        """
+        self._working_context.append(section, content)
+        return FunctionResult("Added.")
+
+    def core_memory_replace(
+        self, section: str, old_content: str, new_content: str
+    ) -> FunctionResult:
+        """Replace text in working context; empty new_content deletes.
+
+        Args:
+            section: persona, user or notes
+            old_content: text as it stands there
+            new_content: what takes its place
+        """
+        self._working_context.replace(section, old_content, new_content)
+        return FunctionResult("Replaced.")
+
+    def evict_messages(self, keep_last: PageNumber) -> FunctionResult:
+        """Move old messages out to recall memory, to free space.
+
+        Args:
+            keep_last: how many of the newest to keep
+        """
+        return FunctionResult(f"Moved {self._evict(keep_last)} messages to recall memory.")
+
+    def read_document(
+        self, document: str, page: DocumentPageNumber, part: PageNumber = 0
+    ) -> FunctionResult:
+        """Read a whole page of a document.
+
+        Args:
+            document: its name, as in results
+            page: 1-based page number
+            part: 0-based part of a long page
+        """
+        shown = self._archival.read(document, page, part)
+        return FunctionResult(shown.text, shown.passage_ids, shown.pages)
+
+    def send_message(
+        self,
+        message: str,
+        citations: list[CitationArgument] = [],  # noqa: B006 — pydantic copies it
+        not_found: bool = False,
+    ) -> FunctionResult:
+        """Give the final answer and end the run.
+
+        Args:
+            message: the answer, short
+            citations: passage_id and a verbatim quote for every claim
+            not_found: true if the documents do not contain the answer
+        """
+        if not message.strip() and not not_found:
+            raise FunctionError("message is empty. Give the answer, or set not_found.")
+        proposed = tuple(ProposedCitation(given.passage_id, given.quote) for given in citations)
+        return FunctionResult("", answer=ProposedAnswer(message.strip(), proposed, not_found))
+
+    def _cut_line(self, line: str, most: int) -> str:
+        if self._text_cost(line) <= most:
+            return line
+        return self._counter.cut(line, max(1, most // _ENTRY_CUT * 3)) + " (cut)"
+
+
+FUNCTION_NAMES = (
+    "archival_memory_search",
+    "archival_memory_insert",
+    "conversation_search",
+    "core_memory_append",
+    "core_memory_replace",
+    "evict_messages",
+    "read_document",
+    "send_message",
+)
+_SHOWS_MEMORY = frozenset({"archival_memory_search", "conversation_search", "read_document"})
+
+
+def functions_of(memory: MemoryFunctions) -> dict[str, Function]:
+    """The functions by name, in the order in which they are offered."""
+    return {name: _function(name, getattr(memory, name)) for name in FUNCTION_NAMES}
+
+
+def function_specs() -> tuple[FunctionSpec, ...]:
+    """What is offered to the model, known without any memory."""
+    return tuple(_function(name, getattr(MemoryFunctions, name)).spec for name in FUNCTION_NAMES)
+
+
+def _function(name: str, call: Callable[..., FunctionResult]) -> Function:
+    """A function's schema out of its signature and docstring.
+
+    Raises:
+        TypeError: a parameter is not described.
+    """
+    description, _, _ = inspect.cleandoc(call.__doc__ or "").partition("\n")
+    described = dict(_ARGUMENT.findall(call.__doc__ or ""))
+    hints = get_type_hints(call, include_extras=True)
+    fields: dict[str, Any] = {}
+    properties: dict[str, JSONValue] = {}
+    required: list[JSONValue] = []
+    for parameter in inspect.signature(call).parameters.values():
+        if parameter.name == "self":
+            continue
+        if parameter.name not in described:
+            raise TypeError(f"{name}: parameter {parameter.name} is not described")
+        optional = parameter.default is not inspect.Parameter.empty
+        fields[parameter.name] = (
+            hints[parameter.name],
+            parameter.default if optional else ...,
+        )
+        properties[parameter.name] = _json_type(hints[parameter.name], described[parameter.name])
+        if not optional:
+            required.append(parameter.name)
+    has_heartbeat = name != "send_message"
+    if has_heartbeat:
+        properties["request_heartbeat"] = {"type": "boolean"}
+    parameters: dict[str, JSONValue] = {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+    }
+    arguments = create_model(f"{name}_arguments", __config__=ConfigDict(extra="ignore"), **fields)
+    return Function(
+        FunctionSpec(name, description, parameters),
+        call,
+        arguments,
+        has_heartbeat,
+        name in _SHOWS_MEMORY,
+    )
+
+
+def _json_type(hint: Any, description: str) -> dict[str, JSONValue]:
+    if hint is str:
+        return {"type": "string", "description": description}
+    if hint is bool:
+        return {"type": "boolean", "description": description}
+    if hint in (PageNumber, DocumentPageNumber):
+        return {"type": "integer", "description": description}
+    string: dict[str, JSONValue] = {"type": "string"}
+    item: dict[str, JSONValue] = {
+        "type": "object",
+        "properties": {"passage_id": string, "quote": string},
+        "required": ["passage_id", "quote"],
+    }
+    return {"type": "array", "description": description, "items": item}
