@@ -110,7 +110,7 @@ class MemoryFunctions:
         self._text_cost = text_cost
 
     def archival_memory_search(self, query: str, page: PageNumber = 0) -> FunctionResult:
-        """Search the documents.
+        """Search the documents for names, rare words or a question; page 0 is the best.
 
         Args:
             query: names, numbers, rare words or a question
@@ -130,7 +130,7 @@ class MemoryFunctions:
     def conversation_search(
         self, query: str = "", start_date: str = "", end_date: str = "", page: PageNumber = 0
     ) -> FunctionResult:
-        """Search earlier messages; an empty query lists them in order of time.
+        """Search earlier messages; empty query: all by time. Dates: YYYY-MM-DD or empty.
 
         Args:
             query: words that were said
@@ -157,7 +157,7 @@ class MemoryFunctions:
         )
 
     def core_memory_append(self, section: str, content: str) -> FunctionResult:
-        """Add a line to working context.
+        """Add a line to section persona, user or notes.
 
         Args:
             section: persona, user or notes
@@ -169,7 +169,7 @@ class MemoryFunctions:
     def core_memory_replace(
         self, section: str, old_content: str, new_content: str
     ) -> FunctionResult:
-        """Replace text in working context; empty new_content deletes.
+        """Replace text in a section; empty new_content deletes.
 
         Args:
             section: persona, user or notes
@@ -180,7 +180,7 @@ class MemoryFunctions:
         return FunctionResult("Replaced.")
 
     def evict_messages(self, keep_last: PageNumber) -> FunctionResult:
-        """Move old messages out to recall memory, to free space.
+        """Move all but the newest messages to recall memory.
 
         Args:
             keep_last: how many of the newest to keep
@@ -190,7 +190,7 @@ class MemoryFunctions:
     def read_document(
         self, document: str, page: DocumentPageNumber, part: PageNumber = 0
     ) -> FunctionResult:
-        """Read a whole page of a document.
+        """Read a whole page (from 1) of a document by name; part (from 0) of a long page.
 
         Args:
             document: its name, as in results
@@ -206,7 +206,7 @@ class MemoryFunctions:
         citations: list[CitationArgument] = [],  # noqa: B006 — pydantic copies it
         not_found: bool = False,
     ) -> FunctionResult:
-        """Give the final answer and end the run.
+        """Give the final answer and end; quotes are verbatim; not_found: the documents lack it.
 
         Args:
             message: the answer, short
@@ -269,7 +269,7 @@ def _function(name: str, call: Callable[..., FunctionResult]) -> Function:
             hints[parameter.name],
             parameter.default if optional else ...,
         )
-        properties[parameter.name] = _json_type(hints[parameter.name], described[parameter.name])
+        properties[parameter.name] = _json_type(hints[parameter.name])
         if not optional:
             required.append(parameter.name)
     has_heartbeat = name != "send_message"
@@ -290,17 +290,15 @@ def _function(name: str, call: Callable[..., FunctionResult]) -> Function:
     )
 
 
-def _json_type(hint: Any, description: str) -> dict[str, JSONValue]:
-    if hint is str:
-        return {"type": "string", "description": description}
-    if hint is bool:
-        return {"type": "boolean", "description": description}
-    if hint in (PageNumber, DocumentPageNumber):
-        return {"type": "integer", "description": description}
-    string: dict[str, JSONValue] = {"type": "string"}
+def _json_type(hint: Any) -> dict[str, JSONValue]:
+    """The bare type: descriptions would take a quarter of the tokens that schemas may take."""
+    simple = {str: "string", bool: "boolean", PageNumber: "integer", DocumentPageNumber: "integer"}
+    if hint in simple:
+        return {"type": simple[hint]}
+    text: dict[str, JSONValue] = {"type": "string"}
     item: dict[str, JSONValue] = {
         "type": "object",
-        "properties": {"passage_id": string, "quote": string},
+        "properties": {"passage_id": text, "quote": text},
         "required": ["passage_id", "quote"],
     }
-    return {"type": "array", "description": description, "items": item}
+    return {"type": "array", "items": item}
