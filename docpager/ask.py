@@ -1,0 +1,102 @@
+"""The verb `ask`: one question, one Answer, one trace."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from docpager.agent.agent import Agent
+from docpager.agent.trace import ForkedTrace, Trace, TraceFile
+from docpager.errors import NothingToDo, UserError
+from docpager.memory.session import Session
+from docpager.messages import ModelInfo
+from docpager.protocols import (
+    ArchivalStore,
+    Chat,
+    Clock,
+    Embedder,
+    SpendingMeter,
+    Summarizer,
+    TokenCounter,
+)
+from docpager.types import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The model side of a run. `chat` calls the endpoint through `meter`."""
+
+    chat: Chat
+    info: ModelInfo
+    meter: SpendingMeter
+    counter: TokenCounter
+    summarizer: Summarizer
+    embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class RunStore:
+    """Where traces go: `folder` is shared by all processes that ask this archive."""
+
+    folder: Path
+    keep_runs: int
+    also: tuple[Trace, ...] = ()
+    """Further places that are told every event."""
+
+
+def ask(
+    question: str,
+    *,
+    models_for: Callable[[Trace], Models],
+    store: ArchivalStore,
+    content_hash: str,
+    session: Session,
+    settings: Mapping[str, object],
+    max_steps: int,
+    clock: Clock,
+    runs: RunStore,
+) -> Answer:
+    """Answer one question over `store`, and leave the trace in the run store whatever happens.
+
+    `models_for` is given the trace, so that each model call can be told to it. `settings` is what
+    makes one run differ from another on the same archive; it becomes part of `run_id`.
+
+    Raises:
+        UserError: the question is empty, or too long for the window.
+        NothingToDo: the archive has no passages.
+    """
+    question = question.strip()
+    if not question:
+        raise UserError("The question is empty. Say what you want to know.")
+    if store.passage_count == 0:
+        raise NothingToDo("The archive is empty. Run `docpager ingest PATH` first.")
+    run_id = run_identity(question, content_hash, settings, len(session.entries))
+    with TraceFile(runs.folder, run_id, runs.keep_runs) as file:
+        trace = ForkedTrace(file, *runs.also)
+        models = models_for(trace)
+        agent = Agent(
+            chat=models.chat,
+            model=models.info,
+            store=store,
+            embedder=models.embedder,
+            session=session,
+            counter=models.counter,
+            summarizer=models.summarizer,
+            meter=models.meter,
+            max_steps=max_steps,
+            clock=clock,
+            trace=trace,
+            run_id=run_id,
+        )
+        return agent.run(question)
+
+
+def run_identity(
+    question: str, content_hash: str, settings: Mapping[str, object], recalled: int
+) -> str:
+    """A run's id: a hash of all that decides it, so that equal inputs have equal ids (I8)."""
+    inputs = json.dumps([question, content_hash, dict(settings), recalled], sort_keys=True)
+    return hashlib.sha256(inputs.encode("utf-8", "replace")).hexdigest()[:16]
