@@ -1,4 +1,4 @@
-"""What is in an archive, counted: what `docpager status` tells."""
+"""What there is: in an archive, and of the embedded model (`docpager status`, `docpager model`)."""
 
 from __future__ import annotations
 
@@ -45,3 +45,22 @@ def summarize_archive(
         embedder=embedder,
         generation=generation,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsState:
+    """Whose the embedded model's weights are, and what of it is on this machine."""
+
+    name: str
+    path: Path
+    """Where the weights belong, there or not."""
+    present: bool
+    checked: bool
+    """Whether the file's hash was compared just now."""
+    size: int
+    """Bytes of the publisher's file."""
+    sha256: str
+    publisher: str
+    licence: str
+    runtime_installed: bool
+    parts_installed: bool

