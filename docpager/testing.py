@@ -370,20 +370,17 @@ def hash_embeddings(request: LoopbackRequest) -> LoopbackReply:
     )
 
 
-_SMALL_USAGE = Usage(prompt_tokens=100, completion_tokens=10)
-
-
 def wire_reply(
     message: AssistantMessage,
     mode: Literal["tools", "json", "text"] = "tools",
     *,
-    usage: Usage | None = _SMALL_USAGE,
+    usage: Usage | None = None,
     finish_reason: str | None = None,
 ) -> LoopbackReply:
     """A chat completion that says `message` the way a model in `mode` does.
 
     In `json` and `text` mode a call is one JSON object in the text, in `text` mode with some
-    prose and a fence around it. `usage=None` leaves the counts out, as some servers do.
+    prose and a fence around it. Without `usage` no counts are sent, as some servers do.
     """
     native = mode == "tools"
     wired: dict[str, JSONValue] = {"role": "assistant", "content": message.text or None}
