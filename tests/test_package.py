@@ -1,0 +1,99 @@
+"""What `import docpager` offers, and what it costs."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import docpager
+
+HEAVY = (
+    "duckdb",
+    "numpy",
+    "openai",
+    "pikepdf",
+    "pydantic",
+    "pypdf",
+    "pypdfium2",
+    "rich",
+    "safetensors",
+    "tiktoken",
+    "tokenizers",
+    "xllamacpp",
+)
+
+
+def loaded_by(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*sorted(m.partition('.')[0] for m in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_public_names_are_these() -> None:
+    assert docpager.__all__ == [
+        "Answer",
+        "ArchiveError",
+        "ArchiveLocked",
+        "BudgetReached",
+        "Citation",
+        "Config",
+        "DocpagerError",
+        "DocumentError",
+        "FileReport",
+        "Hit",
+        "IngestReport",
+        "ModelAuthError",
+        "ModelError",
+        "NothingToDo",
+        "PageRef",
+        "Passage",
+        "ResultPage",
+        "Settings",
+        "Usage",
+        "UserError",
+        "answer_question",
+        "ingest_paths",
+        "load",
+        "search",
+    ]
+
+
+@pytest.mark.parametrize("name", docpager.__all__)
+def test_every_public_name_is_there_and_told_about(name: str) -> None:
+    value = getattr(docpager, name)
+    assert value.__doc__
+    assert name in dir(docpager)
+    assert value.__module__.startswith("docpager.")
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        docpager.no_such_name  # noqa: B018
+
+
+def test_the_package_is_typed() -> None:
+    assert (Path(docpager.__file__).parent / "py.typed").is_file()
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert not loaded_by("import docpager").intersection(HEAVY, {"click"})
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"], ["asq"]])
+def test_help_and_mistakes_load_nothing_heavy(arguments: list[str]) -> None:
+    code = f"from docpager.cli import main\ntry:\n    main({arguments!r})\nexcept SystemExit: pass"
+    assert not loaded_by(code).intersection(HEAVY)
+
+
+def test_every_module_can_be_imported_alone() -> None:
+    package = Path(docpager.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        module = importlib.import_module(name.removesuffix(".__init__"))
+        assert module.__doc__, f"{name} does not say what it is for"
