@@ -47,6 +47,10 @@ class RefusedRequest(ModelError):
         self.parameter = parameter
 
 
+class FailingServer(ModelError):
+    """The endpoint answers, but with 5xx again and again: it is down, or cannot do this."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How long to insist; delays double from the first to the longest, with jitter."""
@@ -245,8 +249,9 @@ class Endpoint:
                 )
             )
         if status in _RETRYABLE or status >= 500:
+            kind = FailingServer if status >= 500 else ModelError
             return _Failure(
-                ModelError(f"{said} It was asked again without success. Try later."),
+                kind(f"{said} It was asked again without success. Try later."),
                 retryable=True,
                 counted=status != 503,
                 asked_delay=asked_delay(error.response.headers, self._clock),

@@ -7,11 +7,13 @@ shown as the objects that the model is to write, and results come back as user m
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from docpager.errors import BudgetReached
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -101,7 +103,13 @@ class TextChat:
         if reply.problem is None:
             return reply
         again = UserMessage(_repair(reply), kind="failure")
-        second = self._inner.complete(replace(translated, messages=(*translated.messages, again)))
+        try:
+            second = self._inner.complete(
+                replace(translated, messages=(*translated.messages, again))
+            )
+        except BudgetReached:
+            # The reply is paid for and its problem is known: the next call meets the bound.
+            return reply
         repaired = _with_call(second, request)
         return replace(repaired, usage=first.usage + second.usage)
 
@@ -266,15 +274,19 @@ class WrittenCall:
     arguments: dict[str, Any]
 
 
-def read_call(text: str, functions: Sequence[str]) -> WrittenCall | str:
+def read_call(text: str, functions: Sequence[str], *, complete: bool = True) -> WrittenCall | str:
     """The first call of a known function in `text`, else what is wrong, in words for the model.
 
     Prose and fences around it, single quotes, trailing commas, Python's literals, line ends in
     strings, and other names for the same keys are put up with. It never raises.
+
+    Args:
+        complete: Whether the reply ended by itself, so that brackets missing at its end were only
+            forgotten; in a reply that was cut off, more than brackets may be missing.
     """
     unknown: str | None = None
     found_any = False
-    for value in _objects(_THINKING.sub("", text)):
+    for value in _objects(_THINKING.sub("", text[:_LONGEST]), complete):
         found_any = True
         written = _as_call(value)
         if written is None:
@@ -292,16 +304,18 @@ def read_call(text: str, functions: Sequence[str]) -> WrittenCall | str:
 def _with_call(reply: ChatReply, request: ChatRequest) -> ChatReply:
     """The reply with its call read out of the text, or with the problem said."""
     functions = {spec.name: spec for spec in request.functions}
-    written = read_call(reply.message.text, tuple(functions))
+    cut = reply.finish_reason == "length"
+    written = read_call(reply.message.text, tuple(functions), complete=not cut)
     if isinstance(written, str):
-        if reply.finish_reason == "length":
+        if cut:
             written = "The reply was cut off at the length limit. Be brief."
         return replace(reply, problem=written)
     arguments = _without_nulls(written.arguments, functions[written.function])
     item = ToolCall(
         f"call_{len(request.messages)}",
         written.function,
-        json.dumps(arguments, ensure_ascii=False),
+        # An escape in the text may have stood for half a character.
+        _SURROGATE.sub("\ufffd", json.dumps(arguments, ensure_ascii=False)),
     )
     message = AssistantMessage(written.thought, (item,))
     return replace(reply, message=message, finish_reason="calls", problem=None)
@@ -324,7 +338,7 @@ def _as_call(value: dict[str, Any]) -> WrittenCall | None:
         (value[key] for key in ("arguments", "parameters", "args", "input") if key in value), None
     )
     if isinstance(given, str):
-        given = next(_objects(given), None)
+        given = next(_objects(given, complete=True), None)
     if given is None:
         given = {key: item for key, item in value.items() if key not in _CALL_KEYS}
     if not isinstance(given, dict):
@@ -337,13 +351,13 @@ _CALL_KEYS = frozenset({"thought", "function", "name", "tool", "arguments", "typ
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _objects(text: str, complete: bool) -> Iterator[dict[str, Any]]:
     """The JSON objects in a text, in order, inner ones only where the outer could not be read."""
     at = text.find("{")
     attempts = 0
     while at != -1 and attempts < _MOST_ATTEMPTS:
         attempts += 1
-        found = _object_at(text, at)
+        found = _object_at(text, at, complete)
         if found is None:
             at = text.find("{", at + 1)
             continue
@@ -354,20 +368,27 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 _MOST_ATTEMPTS = 64
 """Places in a reply where an object is looked for: a text of braces must not take for ever."""
+_LONGEST = 50_000
+"""Characters of a reply that are looked at; several times what any reply reserve allows."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _object_at(text: str, at: int) -> tuple[dict[str, Any], int] | None:
+def _object_at(text: str, at: int, complete: bool) -> tuple[dict[str, Any], int] | None:
     try:
         value, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         try:
-            value, end = _TolerantReader(text, at).value()
+            value, end = _TolerantReader(text, at, complete).value()
         except ValueError:
             return None
     return (value, end) if isinstance(value, dict) else None
 
 
-_DECODER = json.JSONDecoder(strict=False)
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 _BARE = re.compile(r"[+-]?\w[\w.+-]*")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -377,9 +398,10 @@ _DEEPEST = 24
 class _TolerantReader:
     """Reads a JSON value as a careless writer writes it; raises ValueError where it cannot."""
 
-    def __init__(self, text: str, at: int) -> None:
+    def __init__(self, text: str, at: int, complete: bool) -> None:
         self._text = text
         self._at = at
+        self._complete = complete
 
     def value(self, depth: int = 0) -> tuple[Any, int]:
         """The value that begins here, and where it ends."""
@@ -401,29 +423,39 @@ class _TolerantReader:
     def _object(self, depth: int) -> dict[str, Any]:
         items: dict[str, Any] = {}
         self._at += 1
-        while self._peek() != "}":
+        while not self._ends("}"):
             key = self._string() if self._peek() in "\"'" else str(self._word())
             if self._peek() != ":":
                 raise ValueError("no colon after a key")
             self._at += 1
             items[key] = self._value(depth + 1)
             self._skip_comma("}")
-        self._at += 1
         return items
 
     def _array(self, depth: int) -> list[Any]:
         items: list[Any] = []
         self._at += 1
-        while self._peek() != "]":
+        while not self._ends("]"):
             items.append(self._value(depth + 1))
             self._skip_comma("]")
-        self._at += 1
         return items
 
+    def _ends(self, closing: str) -> bool:
+        """Whether the object or list ends here, by its bracket or by the end of the text."""
+        self._skip_blanks()
+        if self._at >= len(self._text) and self._complete:
+            return True
+        if self._peek() != closing:
+            return False
+        self._at += 1
+        return True
+
     def _skip_comma(self, closing: str) -> None:
-        if self._peek() == ",":
+        self._skip_blanks()
+        following = self._text[self._at : self._at + 1]
+        if following == ",":
             self._at += 1
-        elif self._peek() != closing:
+        elif following not in ("", closing):
             raise ValueError("no comma between items")
 
     def _string(self) -> str:
@@ -459,6 +491,8 @@ class _TolerantReader:
         if word.lower() in _WORDS:
             return _WORDS[word.lower()]
         number = float(word)
+        if not math.isfinite(number):
+            raise ValueError("no finite number")
         return int(number) if re.fullmatch(r"[+-]?\d{1,15}", word) else number
 
     def _word(self) -> str:
@@ -470,11 +504,14 @@ class _TolerantReader:
 
     def _peek(self) -> str:
         """The next character that is not blank, which is not taken."""
-        while self._at < len(self._text) and self._text[self._at].isspace():
-            self._at += 1
+        self._skip_blanks()
         if self._at >= len(self._text):
             raise ValueError("unfinished")
         return self._text[self._at]
+
+    def _skip_blanks(self) -> None:
+        while self._at < len(self._text) and self._text[self._at].isspace():
+            self._at += 1
 
     def _next(self) -> str:
         if self._at >= len(self._text):

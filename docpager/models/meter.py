@@ -1,0 +1,116 @@
+"""`Meter`: what model calls cost is summed, bounded, and told to whoever keeps the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from docpager.errors import BudgetReached
+from docpager.messages import ChatReply, ChatRequest
+from docpager.protocols import Chat, Clock
+from docpager.types import ToolMode, Usage
+
+OnCall: TypeAlias = Callable[[ChatRequest, ChatReply, float], None]
+"""Told of each call: what was asked, what came back, and the seconds it took."""
+
+
+class Meter:
+    """A `Chat` directly around the one on the wire, so that no call goes past it.
+
+    A call that could go beyond a bound is refused before it is made: its prompt, its whole reply
+    reserve, and the reserve kept back for one last forced answer are counted first.
+
+    Args:
+        max_tokens: Prompt and completion tokens of all calls together.
+        max_seconds: From now, by `clock`. No call begins later.
+        reserve_tokens: Kept back from `max_tokens` until `release_reserve`.
+        reserve_seconds: Kept back from `max_seconds` likewise.
+        on_call: Called after each call that came back.
+    """
+
+    def __init__(
+        self,
+        inner: Chat,
+        clock: Clock,
+        *,
+        max_tokens: int | None = None,
+        max_seconds: float | None = None,
+        reserve_tokens: int = 0,
+        reserve_seconds: float = 0.0,
+        on_call: OnCall | None = None,
+    ) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._max_tokens = max_tokens
+        self._max_seconds = max_seconds
+        self._reserve_tokens = reserve_tokens
+        self._reserve_seconds = reserve_seconds
+        self._on_call = on_call
+        self._began = clock.monotonic()
+        self._usage = Usage()
+        self._calls = 0
+
+    @property
+    def tool_mode(self) -> ToolMode:
+        """That of the chat inside."""
+        return self._inner.tool_mode
+
+    @property
+    def usage(self) -> Usage:
+        """Of all calls so far."""
+        return self._usage
+
+    @property
+    def calls(self) -> int:
+        """How many calls came back so far."""
+        return self._calls
+
+    def release_reserve(self) -> None:
+        """Let the next call use what was kept back: it is the last, forced one."""
+        self._reserve_tokens = 0
+        self._reserve_seconds = 0.0
+
+    def prompt_tokens(self, request: ChatRequest) -> int:
+        """As the chat inside counts."""
+        return self._inner.prompt_tokens(request)
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """The reply of the chat inside, counted.
+
+        Raises:
+            ModelError: as the chat inside.
+            BudgetReached: the call could go beyond a bound; it was not made.
+        """
+        self._check_time()
+        self._check_tokens(request)
+        began = self._clock.monotonic()
+        reply = self._inner.complete(request)
+        elapsed = self._clock.monotonic() - began
+        self._usage += reply.usage
+        self._calls += 1
+        if self._on_call is not None:
+            self._on_call(request, reply, elapsed)
+        return reply
+
+    def _check_time(self) -> None:
+        if self._max_seconds is None:
+            return
+        spent = self._clock.monotonic() - self._began
+        if spent >= self._max_seconds - self._reserve_seconds:
+            raise BudgetReached(
+                "time",
+                f"{spent:.0f} of the {self._max_seconds:g} seconds allowed are used up. "
+                "Raise --timeout.",
+            )
+
+    def _check_tokens(self, request: ChatRequest) -> None:
+        if self._max_tokens is None:
+            return
+        possible = self._inner.prompt_tokens(request) + request.max_tokens
+        left = self._max_tokens - self._usage.total_tokens - self._reserve_tokens
+        if possible > left:
+            raise BudgetReached(
+                "tokens",
+                f"A model call of up to {possible} tokens does not fit the {max(left, 0)} left of "
+                f"{self._max_tokens}. Raise --max-tokens.",
+            )
