@@ -26,6 +26,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from docpager.memory.in_memory import InMemoryArchive
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -40,6 +41,7 @@ __all__ = [
     "CharacterCounter",
     "FrozenClock",
     "HashEmbedder",
+    "InMemoryArchive",
     "LoopbackReply",
     "LoopbackRequest",
     "LoopbackServer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from docpager.errors import BudgetReached
 from docpager.messages import ChatReply, ChatRequest
@@ -70,6 +70,18 @@ class Meter:
         self._reserve_tokens = 0
         self._reserve_seconds = 0.0
 
+    def bound_reached(self, upcoming_tokens: int) -> Literal["tokens", "time"] | None:
+        """Which bound forbids a call of up to that many tokens, prompt and reply together."""
+        if self._max_seconds is not None:
+            spent = self._clock.monotonic() - self._began
+            if spent >= self._max_seconds - self._reserve_seconds:
+                return "time"
+        if self._max_tokens is not None:
+            left = self._max_tokens - self._usage.total_tokens - self._reserve_tokens
+            if upcoming_tokens > left:
+                return "tokens"
+        return None
+
     def prompt_tokens(self, request: ChatRequest) -> int:
         """As the chat inside counts."""
         return self._inner.prompt_tokens(request)
@@ -81,8 +93,8 @@ class Meter:
             ModelError: as the chat inside.
             BudgetReached: the call could go beyond a bound; it was not made.
         """
-        self._check_time()
-        self._check_tokens(request)
+        if self._max_tokens is not None or self._max_seconds is not None:
+            self._check(self._inner.prompt_tokens(request) + request.max_tokens)
         began = self._clock.monotonic()
         reply = self._inner.complete(request)
         elapsed = self._clock.monotonic() - began
@@ -92,25 +104,15 @@ class Meter:
             self._on_call(request, reply, elapsed)
         return reply
 
-    def _check_time(self) -> None:
-        if self._max_seconds is None:
-            return
-        spent = self._clock.monotonic() - self._began
-        if spent >= self._max_seconds - self._reserve_seconds:
+    def _check(self, upcoming_tokens: int) -> None:
+        bound = self.bound_reached(upcoming_tokens)
+        if bound == "time":
             raise BudgetReached(
-                "time",
-                f"{spent:.0f} of the {self._max_seconds:g} seconds allowed are used up. "
-                "Raise --timeout.",
+                bound, f"The {self._max_seconds:g} seconds allowed are used up. Raise --timeout."
             )
-
-    def _check_tokens(self, request: ChatRequest) -> None:
-        if self._max_tokens is None:
-            return
-        possible = self._inner.prompt_tokens(request) + request.max_tokens
-        left = self._max_tokens - self._usage.total_tokens - self._reserve_tokens
-        if possible > left:
+        if bound == "tokens":
             raise BudgetReached(
-                "tokens",
-                f"A model call of up to {possible} tokens does not fit the {max(left, 0)} left of "
+                bound,
+                f"A model call of up to {upcoming_tokens} tokens does not fit what is left of "
                 f"{self._max_tokens}. Raise --max-tokens.",
             )
