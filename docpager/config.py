@@ -195,7 +195,7 @@ _SETTINGS: dict[str, _Setting] = {
     "workers": _Setting(_whole(1), "DOCPAGER_WORKERS"),
     "wait": _Setting(_yes_no, "DOCPAGER_WAIT"),
     "keep_runs": _Setting(_whole(1), "DOCPAGER_KEEP_RUNS"),
-    "json": _Setting(_yes_no, "DOCPAGER_JSON", in_file=False),
+    "json": _Setting(_yes_no, "DOCPAGER_JSON"),
     "quiet": _Setting(_yes_no, "DOCPAGER_QUIET"),
     "verbose": _Setting(_yes_no, "DOCPAGER_VERBOSE"),
     "debug": _Setting(_yes_no, "DOCPAGER_DEBUG"),
