@@ -1,0 +1,145 @@
+"""A file becomes page texts and chunks, or says for which reason it cannot."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from docpager.documents.chunking import ChunkSize, chunk_document
+from docpager.documents.formats import HEAD_BYTES, detect, looks_binary
+from docpager.documents.outline import OutlinedDocument
+from docpager.errors import DocumentError
+from docpager.protocols import TokenCounter
+from docpager.types import Chunk, ParsedDocument
+
+MAX_PDF_BYTES = 1 << 30
+MAX_TEXT_BYTES = 256 << 20
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """What came of one file, with the identity of the very bytes that were read."""
+
+    content_hash: str
+    """SHA-256, hexadecimal."""
+    size: int
+    mtime_ns: int
+    parsed: ParsedDocument
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParseTask:
+    """The unit of work of ingestion: a path in, a `ParsedFile` out; picklable, pure."""
+
+    counter: TokenCounter
+    """Picklable itself."""
+    size: ChunkSize = field(default_factory=ChunkSize)
+    max_pdf_bytes: int = MAX_PDF_BYTES
+    max_text_bytes: int = MAX_TEXT_BYTES
+
+    def __call__(self, path: str) -> ParsedFile:
+        """Read, parse and chunk the file.
+
+        Raises:
+            DocumentError: with the reason why it cannot be.
+        """
+        data, status = self._read(path)
+        outlined = parse_bytes(Path(path).name, data)
+        chunks = chunk_document(outlined, self.counter, self.size)
+        if not chunks:
+            raise _empty()
+        return ParsedFile(
+            hashlib.sha256(data).hexdigest(),
+            len(data),
+            status.st_mtime_ns,
+            outlined.document,
+            chunks,
+        )
+
+    def _read(self, path: str) -> tuple[bytes, os.stat_result]:
+        try:
+            # A FIFO that took the place of a file since it was found must not be waited for.
+            with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise DocumentError("unreadable", "It is not a regular file. Leave it out.")
+                self._refuse_large(Path(path).name, file.read(HEAD_BYTES), status.st_size)
+                file.seek(0)
+                return file.read(), status
+        except OSError as error:
+            raise unreadable(error) from error
+
+    def _refuse_large(self, name: str, head: bytes, size: int) -> None:
+        limit = self.max_pdf_bytes if detect(name, head) == "pdf" else self.max_text_bytes
+        if size > limit:
+            raise DocumentError(
+                "too_large",
+                f"The file has {size / 1e6:,.0f} MB, {limit / 1e6:,.0f} MB is the limit. "
+                "Split it into smaller files.",
+            )
+
+
+def parse_file(path: str) -> OutlinedDocument:
+    """The pages and headings of one file, whatever its size.
+
+    Raises:
+        DocumentError: with the reason why there are none.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise unreadable(error) from error
+    return parse_bytes(Path(path).name, data)
+
+
+def parse_bytes(name: str, data: bytes) -> OutlinedDocument:
+    """The pages and headings of a file of that name with these bytes.
+
+    Raises:
+        DocumentError: with the reason why there are none.
+    """
+    if not data.strip():
+        raise _empty()
+    match detect(name, data[:HEAD_BYTES]):
+        case "pdf":
+            return _read_pdf(name, data)
+        case "markdown":
+            from docpager.documents.text import read_markdown
+
+            return read_markdown(data)
+        case "text":
+            from docpager.documents.text import read_text
+
+            return read_text(data)
+        case None:
+            raise DocumentError(
+                "unsupported_format",
+                "docpager reads .pdf, .txt and .md files. Convert it to one of them.",
+            )
+
+
+def _read_pdf(name: str, data: bytes) -> OutlinedDocument:
+    if b"%PDF-" not in data[:HEAD_BYTES] and not looks_binary(data[:HEAD_BYTES]):
+        raise DocumentError(
+            "not_a_document",
+            f"The name ends in {Path(name).suffix}, but there is no PDF in the file: it may be a "
+            "web page or an error message. Download it again.",
+        )
+    from docpager.documents.pdf import read_pdf
+
+    return read_pdf(data)
+
+
+def unreadable(error: OSError) -> DocumentError:
+    """A file that the system will not hand out, with the system's own words."""
+    what = error.strerror or type(error).__name__
+    return DocumentError("unreadable", f"The file cannot be read: {what}. Check its permissions.")
+
+
+def _empty() -> DocumentError:
+    return DocumentError("empty", "There is nothing in the file. Leave it out, or get it anew.")

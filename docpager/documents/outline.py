@@ -1,0 +1,32 @@
+"""A parsed document together with the headings found in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from docpager.types import ParsedDocument
+
+SECTION_LEVEL = 2
+"""No chunk runs over a heading of this level or above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading that stands in the document's text at `start:end` (offsets in characters)."""
+
+    start: int
+    end: int
+    level: int
+    """1 is the highest."""
+    title: str
+    """On one line, without markup."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedDocument:
+    """What a loader makes of a file: its pages, and its headings in order of their offsets."""
+
+    document: ParsedDocument
+    headings: tuple[Heading, ...] = ()
+    fences: tuple[tuple[int, int], ...] = ()
+    """Spans that are one block whatever blank lines are in them: fenced code."""
