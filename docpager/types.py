@@ -68,6 +68,8 @@ class Chunk:
     """`title > heading > heading`, at most 64 tokens: indexed with the text, stored apart."""
     line: int | None = None
     """1-based line of the first character, for files without pages."""
+    tokens: int = 0
+    """Tokens of `text`, as counted when it was cut; 0 where they were not."""
 
     @property
     def indexed_text(self) -> str:

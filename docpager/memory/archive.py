@@ -1,0 +1,781 @@
+"""The archive: one DuckDB file of documents, pages, passages, vectors and postings.
+
+`Archive` reads (any number of processes at once), `open_writer` gives the one who writes. Every
+method of the writer is one transaction in which the archive's generation grows.
+
+A vector stands in a table of its own by the hash of its text, so that what was paid for is kept
+though its document is not, and equal texts share one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from docpager.errors import ArchiveError
+from docpager.memory import db, postings
+from docpager.memory.catalogue import (
+    check_chunks,
+    content_hash,
+    find_document,
+    glob_pattern,
+    no_such_page,
+    repaired,
+    storable,
+)
+from docpager.memory.ranking import best
+from docpager.memory.vectors import (
+    check_identity,
+    identity_from_json,
+    identity_to_json,
+    unit_query,
+    unit_rows,
+)
+from docpager.protocols import Clock, Vectors
+from docpager.types import (
+    Chunk,
+    Document,
+    EmbedderIdentity,
+    PageText,
+    ParsedDocument,
+    Passage,
+    Scored,
+    TermStatistics,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+RESIDENT_BYTES = 256 * 1024 * 1024
+"""Vectors up to this size are kept in memory after the first search, larger ones scanned in
+place."""
+
+MIGRATIONS: tuple[db.Migration, ...] = (
+    db.Migration(
+        "archive",
+        (
+            "CREATE TABLE meta (key VARCHAR NOT NULL, value VARCHAR NOT NULL)",
+            "INSERT INTO meta VALUES ('generation', '0'), ('next_document', '1'),"
+            " ('next_passage', '1')",
+            "CREATE TABLE document (id INTEGER NOT NULL, name VARCHAR NOT NULL,"
+            " state VARCHAR NOT NULL, content_hash VARCHAR NOT NULL, size BIGINT NOT NULL,"
+            " root VARCHAR NOT NULL, mtime_ns BIGINT NOT NULL, paged BOOLEAN NOT NULL,"
+            " pages INTEGER NOT NULL, passages INTEGER NOT NULL, title VARCHAR, reason VARCHAR,"
+            " message VARCHAR, duplicate_of VARCHAR)",
+            "CREATE TABLE page (document INTEGER NOT NULL, page_number INTEGER NOT NULL,"
+            " text VARCHAR NOT NULL, page_label VARCHAR NOT NULL, engine VARCHAR NOT NULL,"
+            " flags VARCHAR NOT NULL, heading VARCHAR NOT NULL, first_line INTEGER NOT NULL)",
+            "CREATE INDEX page_document ON page (document)",
+            "CREATE TABLE passage (number INTEGER PRIMARY KEY, document INTEGER NOT NULL,"
+            " text VARCHAR NOT NULL, first_page INTEGER NOT NULL, last_page INTEGER NOT NULL,"
+            " start_at INTEGER NOT NULL, end_at INTEGER NOT NULL, heading VARCHAR NOT NULL,"
+            " line INTEGER NOT NULL, tokens INTEGER NOT NULL, text_hash VARCHAR NOT NULL,"
+            " length INTEGER NOT NULL, distinct_terms INTEGER NOT NULL)",
+            "CREATE INDEX passage_document ON passage (document)",
+            postings.TABLE,
+            postings.INDEX,
+        ),
+    ),
+)
+
+_DOCUMENT_FIELDS = tuple(field.name for field in fields(Document))
+_DOCUMENT_COLUMNS = ", ".join(_DOCUMENT_FIELDS)
+_PASSAGE_COLUMNS = (
+    "p.number, d.name, p.text, p.first_page, p.last_page, d.paged, p.start_at, p.end_at,"
+    " p.heading, p.line, p.tokens"
+)
+_PASSAGE_ID = re.compile(r"P([1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveStatus:
+    """The numbers that `docpager status` shows."""
+
+    ready: int
+    failed: tuple[Document, ...]
+    """With `reason` and `message`."""
+    duplicates: int
+    passages: int
+    pages: int
+    bytes: int
+    """Of the file and its log."""
+    generation: int
+    schema: int
+    """Steps of the schema."""
+    embedder: EmbedderIdentity | None
+    """None while nothing was ingested."""
+
+
+class _Live(NamedTuple):
+    """What is small of all stored passages, in order of their numbers."""
+
+    numbers: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]
+    """Terms."""
+
+
+class Archive:
+    """The archive as an agent sees it (`protocols.ArchivalStore`), opened read-only.
+
+    It is for one thread. Nothing can change while it is open, so what is read once is kept.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    @classmethod
+    def open(cls, path: Path, *, clock: Clock, wait_s: float | None = db.WAIT_S) -> Self:
+        """The archive at `path`; a lock is waited for up to `wait_s` seconds, None for ever.
+
+        Raises:
+            ArchiveError: it is missing, locked, damaged, too new, or of an older docpager.
+        """
+        return cls(db.connect(path, MIGRATIONS, clock=clock, read_only=True, wait_s=wait_s), path)
+
+    def close(self) -> None:
+        """Let a writer in."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ---- what it holds
+
+    @cached_property
+    def generation(self) -> int:
+        """Grows with every committed change."""
+        return int(self._meta("generation") or 0)
+
+    @property
+    def passage_count(self) -> int:
+        """Passages in the archive."""
+        return len(self._live.numbers)
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents, failed ones too, by name."""
+        return self._documents
+
+    def document(self, name: str) -> Document:
+        """The ready document of that name, or of which it is a unique end.
+
+        Raises:
+            UserError: there is none, or there are several; the message lists the nearest names.
+        """
+        return find_document(self._documents, name)
+
+    def embedder_identity(self) -> EmbedderIdentity | None:
+        """Which embedder made the vectors; None while nothing was ingested."""
+        kept = self._meta("embedder")
+        return identity_from_json(kept) if kept else None
+
+    def content_hash(self) -> str:
+        """A hash of what can be found: the ready documents' names and bytes, and the embedder."""
+        return content_hash(self._documents, self.embedder_identity())
+
+    def status(self) -> ArchiveStatus:
+        """The numbers that `docpager status` shows."""
+        documents = self._documents
+        ready = [document for document in documents if document.state == "ready"]
+        log = self._path.with_name(f"{self._path.name}.wal")
+        return ArchiveStatus(
+            ready=len(ready),
+            failed=tuple(document for document in documents if document.state == "failed"),
+            duplicates=sum(document.state == "duplicate" for document in documents),
+            passages=self.passage_count,
+            pages=sum(document.pages for document in ready),
+            bytes=sum(file.stat().st_size for file in (self._path, log) if file.exists()),
+            generation=self.generation,
+            schema=len(MIGRATIONS),
+            embedder=self.embedder_identity(),
+        )
+
+    # ---- the two halves of a search
+
+    def lexical_search(
+        self, query: str, depth: int, document_glob: str | None = None
+    ) -> tuple[Scored, ...]:
+        """The best `depth` passages by BM25: by score descending, then passage number."""
+        found = self._postings(postings.distinct(query))
+        scores = np.zeros(self._row_of.size)
+        for term in sorted(found):
+            numbers, counts = found[term]
+            rows = self._row_of[numbers]
+            weight = postings.idf(self.passage_count, len(numbers))
+            scores[numbers] += postings.bm25(
+                counts, self._live.lengths[rows], self._average_length, weight
+            )
+        candidates = np.flatnonzero(scores)
+        allowed = self._allowed(document_glob)
+        if allowed is not None:
+            candidates = candidates[allowed[self._row_of[candidates]]]
+        return best(candidates, scores[candidates], depth)
+
+    def vector_search(
+        self, vector: Vectors, depth: int, document_glob: str | None = None
+    ) -> tuple[Scored, ...]:
+        """The best `depth` passages by cosine with `vector`, shape (d,); ties by number.
+
+        Raises:
+            UserError: the archive's vectors have another dimension.
+        """
+        identity = self.embedder_identity()
+        if identity is None or not self.passage_count:
+            return ()
+        query = unit_query(vector, identity)
+        if 4 * identity.dimension * self.passage_count <= RESIDENT_BYTES:
+            numbers, matrix = self._matrix
+            scores = matrix @ query
+        else:
+            numbers, scores = self._scanned(query, identity)
+        allowed = self._allowed(document_glob)
+        if allowed is not None:
+            keep = allowed[self._row_of[numbers]]
+            numbers, scores = numbers[keep], scores[keep]
+        return best(numbers, scores.astype(np.float64), depth)
+
+    def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
+        """What BM25 knows of `terms` in this archive."""
+        found = self._postings(sorted(set(terms)))
+        return TermStatistics(
+            self.passage_count,
+            self._average_length if self.passage_count else 0.0,
+            {term: len(numbers) for term, (numbers, _) in found.items()},
+        )
+
+    # ---- text
+
+    def passages(self, passage_ids: Sequence[str]) -> tuple[Passage, ...]:
+        """These passages, in the order asked; ids that do not exist are left out."""
+        numbers = [int(match[1]) for name in passage_ids if (match := _PASSAGE_ID.fullmatch(name))]
+        if not numbers:
+            return ()
+        marks = ", ".join(str(number) for number in sorted(set(numbers)))
+        found = {passage.passage_id: passage for passage in self._select(f"p.number IN ({marks})")}
+        return tuple(found[name] for name in passage_ids if name in found)
+
+    def page(self, document: str, page_number: int) -> PageText:
+        """One page (or section) of a ready document, by its exact name.
+
+        Raises:
+            UserError: there is no such page; the message names the last one.
+        """
+        with db.mapped_errors(self._path):
+            row = self._connection.execute(
+                "SELECT page_number, text, page_label, engine, flags, heading, first_line"
+                " FROM page WHERE document = ? AND page_number = ?",
+                [self._ids.get(document, 0), page_number],
+            ).fetchone()
+        if row is None:
+            raise no_such_page(self.document(document), page_number)
+        number, text, label, engine, flags, heading, first_line = row
+        return PageText(
+            number,
+            text,
+            label or None,
+            engine,
+            tuple(flags.split()),
+            heading or None,
+            first_line or None,
+        )
+
+    def page_passages(self, document: str, page_number: int) -> tuple[Passage, ...]:
+        """The passages of which some text stands on that page, in order."""
+        return self._select(
+            "p.document = ? AND p.first_page <= ? AND p.last_page >= ?",
+            [self._ids.get(document, 0), page_number, page_number],
+        )
+
+    # ---- read once
+
+    @cached_property
+    def _documents(self) -> tuple[Document, ...]:
+        with db.mapped_errors(self._path):
+            return read_documents(self._connection)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        with db.mapped_errors(self._path):
+            rows = self._connection.execute("SELECT name, id FROM document WHERE state = 'ready'")
+            return dict(rows.fetchall())
+
+    @cached_property
+    def _live(self) -> _Live:
+        with db.mapped_errors(self._path):
+            rows = self._connection.execute(
+                "SELECT number, document, length FROM passage ORDER BY number"
+            ).fetchnumpy()
+        return _Live(rows["number"], rows["document"], rows["length"])
+
+    @cached_property
+    def _row_of(self) -> npt.NDArray[np.int32]:
+        """The row in `_live` of each passage number; -1 for numbers that are gone."""
+        numbers = self._live.numbers
+        rows = np.full(int(numbers[-1]) + 1 if len(numbers) else 1, -1, np.int32)
+        rows[numbers] = np.arange(len(numbers), dtype=np.int32)
+        return rows
+
+    @cached_property
+    def _average_length(self) -> float:
+        lengths = self._live.lengths
+        return float(lengths.mean(dtype=np.float64)) or 1.0 if len(lengths) else 1.0
+
+    @cached_property
+    def _matrix(self) -> tuple[npt.NDArray[np.int64], Vectors]:
+        """Passage numbers, and their vectors in the same order."""
+        with db.mapped_errors(self._path):
+            rows = self._connection.execute(
+                "SELECT p.number, v.v FROM passage p JOIN vector v USING (text_hash)"
+            ).fetchnumpy()
+        return rows["number"].astype(np.int64), np.stack(list(rows["v"]))
+
+    # ---- queries
+
+    def _meta(self, key: str) -> str | None:
+        with db.mapped_errors(self._path):
+            return read_meta(self._connection, key)
+
+    def _scanned(
+        self, query: Vectors, identity: EmbedderIdentity
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        with db.mapped_errors(self._path):
+            rows = self._connection.execute(
+                f"SELECT p.number, array_inner_product(v.v, ?::FLOAT[{identity.dimension}]) AS s"
+                " FROM passage p JOIN vector v USING (text_hash)",
+                [query.tolist()],
+            ).fetchnumpy()
+        return rows["number"].astype(np.int64), rows["s"].astype(np.float64)
+
+    def _postings(self, wanted: Sequence[str]) -> postings.Postings:
+        """The postings of stored passages alone; terms that none holds are absent."""
+        with db.mapped_errors(self._path):
+            found = postings.read_postings(self._connection, wanted)
+        rows = self._row_of
+        live: postings.Postings = {}
+        for term, (numbers, counts) in found.items():
+            known = numbers < len(rows)
+            known[known] = rows[numbers[known]] >= 0
+            if known.any():
+                live[term] = (numbers[known], counts[known])
+        return live
+
+    def _allowed(self, document_glob: str | None) -> npt.NDArray[np.bool_] | None:
+        """For each row of `_live` whether its document fits; None where all do."""
+        if document_glob is None:
+            return None
+        fits = glob_pattern(document_glob).fullmatch
+        wanted = [number for name, number in self._ids.items() if fits(name)]
+        return np.isin(self._live.documents, np.array(wanted, np.int32))
+
+    def _select(self, where: str, values: Sequence[object] = ()) -> tuple[Passage, ...]:
+        with db.mapped_errors(self._path):
+            rows = self._connection.execute(
+                f"SELECT {_PASSAGE_COLUMNS} FROM passage p JOIN document d ON d.id = p.document"
+                f" WHERE {where} ORDER BY p.number",
+                list(values),
+            ).fetchall()
+        return tuple(_passage(*row) for row in rows)
+
+
+class ArchiveFile:
+    """The archive opened by its one writer (`protocols.ArchiveWriter`); see `open_writer`."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path,
+        identity: EmbedderIdentity | None,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        with db.mapped_errors(path):
+            kept = read_meta(connection, "embedder")
+            self._identity = identity_from_json(kept) if kept else None
+            if identity is not None:
+                self._settle(identity)
+
+    # ---- reading
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents, failed ones too, by name."""
+        with db.mapped_errors(self._path):
+            return read_documents(self._connection)
+
+    def missing_vectors(self, text_hashes: Sequence[str]) -> frozenset[str]:
+        """Those of `text_hashes` for which the archive has no vector yet."""
+        with db.mapped_errors(self._path):
+            return self._missing(text_hashes)
+
+    # ---- writing, each one transaction
+
+    def put_vectors(self, text_hashes: Sequence[str], vectors: Vectors) -> None:
+        """Keep vectors, whether or not their document is stored yet: they are paid for.
+
+        Raises:
+            ArchiveError: a vector is not finite, is zero, or has another dimension (I5).
+        """
+        if self._identity is None:
+            raise ArchiveError(
+                "The archive was opened without an embedder. Name it to open_writer."
+            )
+        rows = unit_rows(vectors, self._identity.dimension)
+        if len(rows) != len(text_hashes):
+            raise ArchiveError(f"{len(rows)} vectors came for {len(text_hashes)} texts.")
+        with self._change(grows=False):
+            missing = self._missing(text_hashes)
+            first_of = {name: at for at, name in enumerate(text_hashes) if name in missing}
+            if not first_of:
+                return
+            kept = np.empty(len(first_of), dtype=object)
+            kept[:] = [rows[at] for at in first_of.values()]
+            names = db.strings(first_of)
+            db.insert_rows(self._connection, "vector", {"text_hash": names, "v": kept})
+
+    def store(
+        self, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk]
+    ) -> Document:
+        """Store a document whole (pages, passages, postings), in place of one of that name.
+
+        Every chunk's vector must have been put before. Passage numbers follow the order of
+        `chunks` and are never used again.
+
+        Raises:
+            ArchiveError: a vector is missing, or a chunk is not what stands in the document.
+        """
+        check_chunks(document, parsed, chunks)
+        stored = storable(
+            replace(
+                document,
+                state="ready",
+                paged=parsed.paged,
+                pages=len(parsed.pages),
+                passages=len(chunks),
+                title=parsed.title if document.title is None else document.title,
+            )
+        )
+        hashes = [chunk.text_hash for chunk in chunks]
+        with self._change():
+            missing = self._missing(hashes)
+            if missing:
+                raise ArchiveError(
+                    f"{len(missing)} passages of {document.name} have no vector yet. "
+                    f"Embed them before the document is stored."
+                )
+            unused = self._forget([stored.name])
+            number = self._insert_document(stored)
+            self._insert_pages(number, parsed.pages)
+            self._insert_passages(number, chunks, hashes)
+            self._remove_unused_vectors(unused)
+            (count,) = self._one("SELECT count(*) FROM passage WHERE document = ?", [number])
+            if count != len(chunks):
+                raise ArchiveError(f"{count} of {len(chunks)} passages of {stored.name} were kept.")
+        return stored
+
+    def record(self, document: Document) -> None:
+        """Keep a row without text: a failed file with its reason, a duplicate, a new mtime.
+
+        Where `document` is ready, the one of that name keeps its text; else its text goes.
+        """
+        row = storable(document)
+        with self._change():
+            if row.state == "ready":
+                self._update_document(row.name, row)
+            else:
+                unused = self._forget([row.name])
+                self._insert_document(replace(row, passages=0))
+                self._remove_unused_vectors(unused)
+
+    def rename(self, old_name: str, document: Document) -> None:
+        """Give a stored document another name and place, and keep its passages as they are."""
+        row = storable(document)
+        old_name = repaired(old_name)
+        with self._change():
+            if row.name != old_name:
+                self._remove_unused_vectors(self._forget([row.name]))
+            self._update_document(old_name, row)
+            self._connection.execute(
+                "UPDATE document SET duplicate_of = ? WHERE duplicate_of = ?", [row.name, old_name]
+            )
+
+    def remove(self, names: Sequence[str]) -> int:
+        """Forget documents; returns how many passages went. Unused vectors go with them.
+
+        A duplicate of what is removed takes its passages over.
+        """
+        with self._change():
+            (before,) = self._one("SELECT count(*) FROM passage")
+            self._remove_unused_vectors(self._forget([repaired(name) for name in names]))
+            (after,) = self._one("SELECT count(*) FROM passage")
+        return int(before - after)
+
+    def close(self) -> None:
+        """Merge postings and write the log into the file, then let others in."""
+        try:
+            with db.mapped_errors(self._path):
+                (live,) = self._one("SELECT coalesce(sum(distinct_terms), 0) FROM passage")
+                postings.merge_segments(self._connection, int(live))
+        finally:
+            self._connection.close()
+
+    # ---- parts of a transaction
+
+    @contextmanager
+    def _change(self, *, grows: bool = True) -> Iterator[None]:
+        with db.mapped_errors(self._path), db.transaction(self._connection):
+            yield
+            if grows:
+                (generation,) = self._one("SELECT value FROM meta WHERE key = 'generation'")
+                self._write_meta("generation", str(int(generation) + 1))
+
+    def _settle(self, identity: EmbedderIdentity) -> None:
+        if self._identity is not None:
+            check_identity(self._identity, identity)
+            return
+        with db.transaction(self._connection):
+            self._connection.execute(
+                "CREATE TABLE vector (text_hash VARCHAR PRIMARY KEY,"
+                f" v FLOAT[{int(identity.dimension)}] NOT NULL)"
+            )
+            self._write_meta("embedder", identity_to_json(identity))
+        self._identity = identity
+
+    def _missing(self, text_hashes: Sequence[str]) -> frozenset[str]:
+        wanted = list(dict.fromkeys(text_hashes))
+        if self._identity is None or not wanted:
+            return frozenset(wanted)
+        rows = self._connection.execute(
+            "SELECT text_hash FROM vector WHERE text_hash IN (SELECT unnest(?::VARCHAR[]))",
+            [wanted],
+        ).fetchall()
+        return frozenset(wanted).difference(name for (name,) in rows)
+
+    def _forget(self, names: Sequence[str]) -> list[str]:
+        """Delete documents with their text; returns the hashes whose vectors may be unused now.
+
+        The vectors are left for the end of the transaction, when it is known what uses them.
+        """
+        hashes: list[str] = []
+        for name in names:
+            row = self._connection.execute(
+                "SELECT id, state FROM document WHERE name = ?", [name]
+            ).fetchone()
+            if row is None:
+                continue
+            number, state = row
+            heir = self._heir(name, names) if state == "ready" else None
+            if heir is not None:
+                self._hand_over(number, name, heir)
+                continue
+            self._connection.execute("DELETE FROM document WHERE id = ?", [number])
+            rows = self._connection.execute(
+                "SELECT DISTINCT text_hash FROM passage WHERE document = ?", [number]
+            ).fetchall()
+            hashes += [text_hash for (text_hash,) in rows]
+            self._connection.execute("DELETE FROM passage WHERE document = ?", [number])
+            self._connection.execute("DELETE FROM page WHERE document = ?", [number])
+        return hashes
+
+    def _heir(self, name: str, going: Sequence[str]) -> str | None:
+        """The duplicate that takes over the text of `name`, if one stays."""
+        rows = self._connection.execute(
+            "SELECT name FROM document WHERE duplicate_of = ? AND state = 'duplicate'"
+            " ORDER BY name",
+            [name],
+        ).fetchall()
+        return next((heir for (heir,) in rows if heir not in going), None)
+
+    def _hand_over(self, number: int, name: str, heir: str) -> None:
+        """Let `heir`, a duplicate of document `number`, be the document itself."""
+        text = self._one(
+            "DELETE FROM document WHERE id = ? RETURNING id, paged, pages, passages, title",
+            [number],
+        )
+        self._connection.execute(
+            "UPDATE document SET id = ?, paged = ?, pages = ?, passages = ?, title = ?,"
+            " state = 'ready', duplicate_of = NULL WHERE name = ?",
+            [*text, heir],
+        )
+        self._connection.execute(
+            "UPDATE document SET duplicate_of = ? WHERE duplicate_of = ?", [heir, name]
+        )
+
+    def _remove_unused_vectors(self, text_hashes: Sequence[str]) -> None:
+        if text_hashes:
+            self._connection.execute(
+                "DELETE FROM vector WHERE text_hash IN (SELECT unnest(?::VARCHAR[]))"
+                " AND text_hash NOT IN (SELECT text_hash FROM passage)",
+                [list(text_hashes)],
+            )
+
+    def _insert_document(self, document: Document) -> int:
+        number = self._take("next_document", 1)
+        values = [getattr(document, name) for name in _DOCUMENT_FIELDS]
+        marks = ", ".join("?" * (len(values) + 1))
+        self._connection.execute(
+            f"INSERT INTO document (id, {_DOCUMENT_COLUMNS}) VALUES ({marks})", [number, *values]
+        )
+        return number
+
+    def _update_document(self, name: str, document: Document) -> None:
+        changed = self._connection.execute(
+            "UPDATE document SET name = ?, content_hash = ?, size = ?, root = ?, mtime_ns = ?"
+            " WHERE name = ? AND state = 'ready' RETURNING id",
+            [
+                document.name,
+                document.content_hash,
+                document.size,
+                document.root,
+                document.mtime_ns,
+                name,
+            ],
+        ).fetchall()
+        if not changed:
+            raise ArchiveError(f"There is no stored document {name}. Ingest it first.")
+
+    def _insert_pages(self, document: int, pages: Sequence[PageText]) -> None:
+        columns = {
+            "document": np.full(len(pages), document, np.int32),
+            "page_number": np.array([page.page_number for page in pages], np.int32),
+            "text": db.strings(page.text for page in pages),
+            "page_label": db.strings(repaired(page.page_label or "") for page in pages),
+            "engine": db.strings(page.engine for page in pages),
+            "flags": db.strings(" ".join(page.flags) for page in pages),
+            "heading": db.strings(page.heading or "" for page in pages),
+            "first_line": np.array([page.first_line or 0 for page in pages], np.int32),
+        }
+        if pages:
+            db.insert_rows(self._connection, "page", columns)
+
+    def _insert_passages(
+        self, document: int, chunks: Sequence[Chunk], hashes: Sequence[str]
+    ) -> None:
+        if not chunks:
+            return
+        first = self._take("next_passage", len(chunks))
+        numbers = np.arange(first, first + len(chunks), dtype=np.int32)
+        counted = [Counter(postings.terms(chunk.indexed_text)) for chunk in chunks]
+        columns = {
+            "number": numbers,
+            "document": np.full(len(chunks), document, np.int32),
+            "text": db.strings(chunk.text for chunk in chunks),
+            "first_page": np.array([chunk.first_page for chunk in chunks], np.int32),
+            "last_page": np.array([chunk.last_page for chunk in chunks], np.int32),
+            "start_at": np.array([chunk.start for chunk in chunks], np.int32),
+            "end_at": np.array([chunk.end for chunk in chunks], np.int32),
+            "heading": db.strings(chunk.heading for chunk in chunks),
+            "line": np.array([chunk.line or 0 for chunk in chunks], np.int32),
+            "tokens": np.array([chunk.tokens for chunk in chunks], np.int32),
+            "text_hash": db.strings(hashes),
+            "length": np.array([counts.total() for counts in counted], np.int32),
+            "distinct_terms": np.array([len(counts) for counts in counted], np.int32),
+        }
+        db.insert_rows(self._connection, "passage", columns)
+        postings.insert_segment(self._connection, numbers, counted)
+
+    def _take(self, counter: str, count: int) -> int:
+        """The first of `count` numbers that were never given before."""
+        (value,) = self._one("SELECT value FROM meta WHERE key = ?", [counter])
+        self._write_meta(counter, str(int(value) + count))
+        return int(value)
+
+    def _write_meta(self, key: str, value: str) -> None:
+        self._connection.execute("DELETE FROM meta WHERE key = ?", [key])
+        self._connection.execute("INSERT INTO meta VALUES (?, ?)", [key, value])
+
+    def _one(self, query: str, values: Sequence[object] = ()) -> tuple[Any, ...]:
+        (row,) = self._connection.execute(query, list(values)).fetchall()
+        return tuple(row)
+
+
+@contextmanager
+def open_writer(
+    path: Path,
+    identity: EmbedderIdentity | None = None,
+    *,
+    clock: Clock,
+    wait_s: float | None = db.WAIT_S,
+) -> Iterator[ArchiveFile]:
+    """The archive at `path` for a burst of commits; it is made where it is missing.
+
+    Args:
+        path: The DuckDB file.
+        identity: The embedder whose vectors will be put; kept at the first opening. None to
+            remove or rename only: then the file must exist.
+        clock: Used while a lock is waited for.
+        wait_s: How long to wait for a lock that another process holds; None is for ever.
+
+    Raises:
+        UserError: the archive was made with another embedder.
+        ArchiveError: it is locked, damaged, too new, or cannot be made.
+    """
+    if identity is None and not path.exists():
+        raise ArchiveError(db.missing(path, "archive"))
+    connection = db.connect(path, MIGRATIONS, clock=clock, wait_s=wait_s)
+    try:
+        writer = ArchiveFile(connection, path, identity)
+    except BaseException:
+        connection.close()
+        raise
+    try:
+        yield writer
+    finally:
+        writer.close()
+
+
+def read_documents(connection: duckdb.DuckDBPyConnection) -> tuple[Document, ...]:
+    """All documents, by name."""
+    rows = connection.execute(f"SELECT {_DOCUMENT_COLUMNS} FROM document ORDER BY name").fetchall()
+    return tuple(Document(**dict(zip(_DOCUMENT_FIELDS, row, strict=True))) for row in rows)
+
+
+def read_meta(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
+    """A value of the archive's own; None if it has none."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", [key]).fetchone()
+    return str(row[0]) if row else None
+
+
+def _passage(
+    number: int,
+    document: str,
+    text: str,
+    first_page: int,
+    last_page: int,
+    paged: bool,
+    start: int,
+    end: int,
+    heading: str,
+    line: int,
+    tokens: int,
+) -> Passage:
+    return Passage(
+        f"P{number}",
+        document,
+        text,
+        first_page,
+        last_page,
+        paged,
+        start,
+        end,
+        heading,
+        line or None,
+        tokens,
+    )

@@ -1,0 +1,253 @@
+"""BM25: how text becomes terms, how terms become a score, and where postings are kept.
+
+The score of a passage for a query is the sum over the query's distinct terms of
+
+    idf * n * (K1 + 1) / (n + K1 * (1 - B + B * length / average_length))
+    idf = ln(1 + (N - df + 0.5) / (df + 0.5))
+
+where n is how often the term stands in the passage, length the passage's number of terms, N the
+number of passages, and df how many of them hold the term.
+
+Postings are kept as one row for each term and *segment*. A stored document is a segment of its
+own; segments are merged so that each is larger than twice all the smaller ones, hence few. What
+is removed stays in its segment, is passed over by every reader, and goes at the next merge.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from docpager.memory.db import transaction
+from docpager.types import TermStatistics
+
+if TYPE_CHECKING:
+    import duckdb
+
+K1 = 1.2
+B = 0.75
+LONGEST_TERM = 256
+"""Characters of a term that count; the rest is ignored."""
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Postings: TypeAlias = dict[str, tuple[Integers, Integers]]
+"""For a term: the numbers of the passages that hold it, and how often each does."""
+
+# Scripts written without spaces between words, which are cut into pairs of characters: Thai to
+# Tibetan's neighbours, Burmese, Khmer, kana, Han with its extensions, Hangul.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa"
+    "\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+# Vowel signs and accents that stand apart from their letter, which `\w` leaves out.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0903"
+    "\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a51\u0a81-\u0acd"
+    "\u0b01-\u0b57\u0b82-\u0bcd\u0c00-\u0c56\u0c81-\u0cd6\u0d00-\u0d57\u0d81-\u0ddf"
+)
+_WORD = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+"
+_JOINED = re.compile(rf"{_WORD}(?:[-_.,:/@'&]{_WORD})*|[{_UNSPACED}]+")
+_PART = re.compile(_WORD)
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_SAME = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2012\u2013\u2014\u2015\u2212", "-"),
+        "\u2019": "'",
+        # Invisible: soft hyphen, zero-width space and joiners, byte-order mark.
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", None),
+    }
+)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of `text`, in order, repeats kept: words, identifiers whole and in parts, pairs.
+
+    Case and compatibility forms of characters make no difference (NFKC, case folding). There are
+    no stop words: what is common weighs little by its idf, and a name may consist of such words.
+
+        >>> terms("The ABC-123_x costs 1,234.50")
+        ['the', 'abc-123_x', 'abc', '123', 'x', 'costs', '1,234.50', '1', '234', '50', '1234.50']
+        >>> terms("数据库 is 库")
+        ['数据', '据库', 'is', '库']
+    """
+    folded = unicodedata.normalize("NFKC", text).translate(_SAME).casefold()
+    found: list[str] = []
+    for word in _JOINED.findall(folded):
+        if word.isalnum() and word.isascii():
+            found.append(word[:LONGEST_TERM])
+        elif _IS_UNSPACED.match(word):
+            found.extend(_pairs(word))
+        else:
+            found.extend(_whole_and_parts(word))
+    return found
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+def _whole_and_parts(word: str) -> list[str]:
+    parts = [part[:LONGEST_TERM] for part in _PART.findall(word)]
+    if len(parts) == 1:
+        return parts
+    if _GROUPED_NUMBER.fullmatch(word):
+        parts.append(word.replace(",", "")[:LONGEST_TERM])
+    return [word[:LONGEST_TERM], *parts]
+
+
+def idf(passages: int, frequency: int) -> float:
+    """How much a term weighs that `frequency` of `passages` passages hold; above 0."""
+    return math.log1p((passages - frequency + 0.5) / (frequency + 0.5))
+
+
+def bm25(
+    counts: npt.ArrayLike, lengths: npt.ArrayLike, average_length: float, weight: float
+) -> Floats:
+    """What one term adds to the scores of passages that hold it `counts` times.
+
+    Args:
+        counts: How often the term stands in each passage.
+        lengths: The passages' lengths in terms.
+        average_length: Over the whole collection; above 0.
+        weight: The term's idf.
+    """
+    n = np.asarray(counts, np.float64)
+    relative = np.asarray(lengths, np.float64) / average_length
+    return weight * n * (K1 + 1) / (n + K1 * (1 - B + B * relative))
+
+
+def distinct(query: str) -> list[str]:
+    """The different terms of a query, sorted: the order in which scores are added up."""
+    return sorted(set(terms(query)))
+
+
+def score_texts(query: str, texts: Sequence[str], statistics: TermStatistics) -> list[float]:
+    """BM25 of texts that stand outside of the collection `statistics` is about, each >= 0.
+
+    Where that collection is empty, a text's length is compared with the mean of `texts`.
+    """
+    counted = [Counter(terms(text)) for text in texts]
+    lengths = [counts.total() for counts in counted]
+    average = statistics.average_length or sum(lengths) / max(1, len(lengths)) or 1.0
+    weights = {
+        term: idf(statistics.passages, statistics.passage_frequency.get(term, 0))
+        for term in distinct(query)
+    }
+    scores = np.zeros(len(texts))
+    for term, weight in weights.items():
+        scores += bm25([counts[term] for counts in counted], lengths, average, weight)
+    return [float(score) for score in scores]
+
+
+# ---- kept in DuckDB --------------------------------------------------------------------------
+
+TABLE = (
+    "CREATE TABLE posting (segment INTEGER NOT NULL, term VARCHAR NOT NULL,"
+    " numbers INTEGER[] NOT NULL, counts INTEGER[] NOT NULL)"
+)
+INDEX = "CREATE INDEX posting_term ON posting (term)"
+
+
+def insert_segment(
+    connection: duckdb.DuckDBPyConnection,
+    numbers: npt.NDArray[np.int32],
+    counted: Sequence[Counter[str]],
+) -> None:
+    """Keep the postings of new passages, whose terms are counted in `counted`, as a segment."""
+    rows = {
+        "term": np.array([term for counts in counted for term in counts], dtype=object),
+        "number": np.repeat(numbers, [len(counts) for counts in counted]),
+        "n": np.array([n for counts in counted for n in counts.values()], dtype=np.int32),
+    }
+    if not len(rows["term"]):
+        return
+    segment = _next_segment(connection)
+    connection.register("new_posting", rows)
+    connection.execute(
+        "INSERT INTO posting SELECT ?, term, list(number ORDER BY number),"
+        " list(n ORDER BY number) FROM new_posting GROUP BY term",
+        [segment],
+    )
+    connection.unregister("new_posting")
+
+
+def read_postings(connection: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> Postings:
+    """The postings of `wanted` from all segments; those of removed passages are among them."""
+    if not wanted:
+        return {}
+    marks = ", ".join("?" * len(wanted))
+    rows = connection.execute(
+        f"SELECT term, numbers, counts FROM posting WHERE term IN ({marks})", list(wanted)
+    ).fetchnumpy()
+    pieces: dict[str, list[tuple[Integers, Integers]]] = {}
+    for term, numbers, counts in zip(rows["term"], rows["numbers"], rows["counts"], strict=True):
+        pieces.setdefault(term, []).append((np.asarray(numbers), np.asarray(counts)))
+    return {
+        term: (np.concatenate([n for n, _ in found]), np.concatenate([c for _, c in found]))
+        for term, found in pieces.items()
+    }
+
+
+def merge_segments(connection: duckdb.DuckDBPyConnection, live_postings: int) -> None:
+    """Merge small segments, or all of them when over a quarter is of removed passages.
+
+    Args:
+        connection: Outside of a transaction.
+        live_postings: How many postings there would be without those of removed passages.
+    """
+    sizes = connection.execute(
+        "SELECT segment, sum(len(numbers)) AS size FROM posting GROUP BY segment ORDER BY size, 1"
+    ).fetchall()
+    total = sum(size for _, size in sizes)
+    if 4 * (total - live_postings) > total:
+        chosen = [segment for segment, _ in sizes]
+    else:
+        chosen = smallest_run(sizes)
+    if not chosen:
+        return
+    marks = ", ".join(str(segment) for segment in chosen)
+    merged = _next_segment(connection)
+    with transaction(connection):
+        connection.execute(
+            "INSERT INTO posting"
+            " SELECT ?, term, list(number ORDER BY number), list(n ORDER BY number)"
+            " FROM (SELECT term, unnest(numbers) AS number, unnest(counts) AS n"
+            f"       FROM posting WHERE segment IN ({marks}))"
+            " WHERE number IN (SELECT number FROM passage) GROUP BY term",
+            [merged],
+        )
+        connection.execute(f"DELETE FROM posting WHERE segment IN ({marks})")
+
+
+def smallest_run(sizes: Sequence[tuple[int, int]]) -> list[int]:
+    """Which segments to merge, of (segment, size) from the smallest up; none, or at least two.
+
+    >>> smallest_run([(3, 10), (2, 15), (1, 1000)])
+    [3, 2]
+    >>> smallest_run([(2, 10), (1, 1000)])
+    []
+    """
+    chosen: list[int] = []
+    total = 0
+    for segment, size in sizes:
+        if chosen and size > 2 * total:
+            break
+        chosen.append(segment)
+        total += size
+    return chosen if len(chosen) > 1 else []
+
+
+def _next_segment(connection: duckdb.DuckDBPyConnection) -> int:
+    (row,) = connection.execute("SELECT coalesce(max(segment), 0) + 1 FROM posting").fetchall()
+    return int(row[0])
