@@ -114,7 +114,7 @@ def _flags(params: dict[str, Any], names: Sequence[str]) -> dict[str, object]:
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
 @_common_options
 @click.pass_context
-def main(ctx: click.Context, **params: Any) -> None:
+def main(ctx: click.Context, /, **params: Any) -> None:
     """Ask questions of document folders that no context window can hold.
 
     \b
@@ -141,7 +141,7 @@ def _command(*settings: str) -> Callable[[Callable[..., int]], click.Command]:
     def make(function: Callable[..., int]) -> click.Command:
         @functools.wraps(function)
         @click.pass_context
-        def run(ctx: click.Context, **params: Any) -> None:
+        def run(ctx: click.Context, /, **params: Any) -> None:
             _begin(ctx, _flags(params, (*_COMMON, *settings)))
             state = ctx.ensure_object(_Invocation)
             from docpager.config import load
@@ -236,7 +236,7 @@ def ask(config: Config, question: str) -> int:
         config.progress and not config.quiet and not config.json and sys.stderr.isatty()
     )
     answer = api.answer_question(
-        text, config=config, say=render.say, on_event=render.StepLines(shown)
+        text, config=config, say=render.say, watchers=[render.StepLines(shown)]
     )
     if config.json:
         render.write_json(render.answer_record(answer))
@@ -332,11 +332,11 @@ def status(config: Config) -> int:
     from docpager import render, wiring
 
     with wiring.open_archive(config) as archive:
-        overview = wiring.overview(config, archive)
+        found = archive.status()
     if config.json:
-        render.write_json(render.overview_record(overview))
+        render.write_json(render.status_record(config.archive.name, found))
     else:
-        render.write(render.overview_text(overview))
+        render.write(render.status_text(config.archive.name, found))
     return 0
 
 
@@ -403,11 +403,11 @@ def model(config: Config, check: bool, obtain: str | None, remove: bool) -> int:
             wiring.obtain_weights(config, obtain, progress)
         elif remove:
             wiring.remove_weights(config)
-        state = wiring.weights_state(config, progress if check else None)
+        state = wiring.take_inventory(config, progress, checked=check)
     if config.json:
-        render.write_json(render.weights_record(state))
+        render.write_json(render.inventory_record(state))
     else:
-        render.write(render.weights_text(state))
+        render.write(render.inventory_text(state))
     return 0
 
 
@@ -428,11 +428,10 @@ def doctor(config: Config) -> int:
     for check in examine(config):
         checks.append(check)
         if not config.json:
-            render.write(render.check_line(check))
+            render.write(render.check_line(check.name, check.state, check.message))
     if config.json:
-        render.write_json(
-            {"schema": render.SCHEMA, "checks": [render.check_record(check) for check in checks]}
-        )
+        rows = [render.check_record(check.name, check.state, check.message) for check in checks]
+        render.write_json({"schema": render.SCHEMA, "checks": [*rows]})
     return worst({check.exit_code for check in checks})
 
 

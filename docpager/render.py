@@ -553,7 +553,7 @@ class StepLines:
     def __init__(self, shown: bool) -> None:
         self._shown = shown
 
-    def event(self, name: str, **fields: JSONValue) -> None:
+    def event(self, name: str, /, **fields: object) -> None:
         """Say what was called and how it came out; messages of other kinds are left out."""
         if not self._shown or name != "message":
             return
@@ -592,7 +592,7 @@ def _message_text(event: Mapping[str, JSONValue], full: bool) -> str:
     return "\n".join(lines)
 
 
-def _calls(event: Mapping[str, JSONValue]) -> list[str]:
+def _calls(event: Mapping[str, object]) -> list[str]:
     """`archival_memory_search {"query": "x", "page": 0}` for each call of a message."""
     calls = event.get("calls")
     found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []

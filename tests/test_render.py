@@ -315,8 +315,8 @@ def test_a_run_is_listed_with_its_question_and_outcome() -> None:
 
 def test_steps_are_told_only_where_someone_watches(capsys: pytest.CaptureFixture[str]) -> None:
     fields = {"role": "assistant", "step": 2, "calls": [{"name": "f", "arguments": "{}"}]}
-    render.StepLines(False).event("message", **fields)  # type: ignore[arg-type]
-    render.StepLines(True).event("message", **fields)  # type: ignore[arg-type]
+    render.StepLines(False).event("message", **fields)
+    render.StepLines(True).event("message", **fields)
     render.StepLines(True).event("flush", before=3)
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -1,0 +1,65 @@
+"""The three things docpager does, for programs; the command line calls them too.
+
+Settings are those of `Config`, given by name (`archive="x.duckdb"`), else taken from the
+environment and `docpager.toml` as on the command line; or whole, as `config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Unpack
+
+from docpager import wiring
+from docpager.config import Config, Settings, load
+from docpager.types import Answer, ResultPage, SearchMode
+
+if TYPE_CHECKING:
+    from docpager.agent.trace import Trace
+
+
+def search(
+    query: str,
+    *,
+    mode: SearchMode = "hybrid",
+    page: int = 0,
+    page_size: int = 5,
+    document: str | None = None,
+    config: Config | None = None,
+    **settings: Unpack[Settings],
+) -> ResultPage:
+    """One page (0-based) of the passages that `query` finds; pages are slices of one ranking.
+
+    Args:
+        document: A glob; only documents whose name matches are searched.
+
+    Raises:
+        UserError: the query is empty, or the page is past the end.
+        ArchiveError: the archive is missing, locked or damaged.
+        NothingToDo: the archive is empty.
+        ModelError: the embedding endpoint fails.
+    """
+    return wiring.search_page(config or load(settings), query, mode, page, page_size, document)
+
+
+def answer_question(
+    question: str,
+    *,
+    config: Config | None = None,
+    say: wiring.Say = wiring.silent,
+    watchers: Sequence[Trace] = (),
+    **settings: Unpack[Settings],
+) -> Answer:
+    """The answer to one question, with citations that were checked against the stored pages.
+
+    A model that fails makes an Answer of status `model_error`, not an exception.
+
+    Args:
+        say: Told which model answers.
+        watchers: Told every event of the run as it happens.
+
+    Raises:
+        UserError: the question is empty, or no model is configured.
+        ArchiveError: the archive is missing, locked or damaged.
+        NothingToDo: the archive is empty.
+    """
+    return wiring.question_task(config or load(settings))(question, say, watchers)
