@@ -202,7 +202,9 @@ class Agent:
     def _step(self) -> ProposedAnswer | None:
         """One model call with what it executes; the answer, if it gave one that stands."""
         self._notice_upload()
-        self._manager.settle()
+        warning = self._manager.settle()
+        if warning is not None:
+            self._append(warning)
         reply = self._complete(self._chat.complete(self._manager.request()))
         if not reply.message.calls:
             self._nudge(reply)

@@ -19,7 +19,7 @@ from docpager.errors import UserError
 class Trace(Protocol):
     """Where the agent tells what it does."""
 
-    def event(self, name: str, **fields: object) -> None:
+    def event(self, name: str, /, **fields: object) -> None:
         """Keep one event; `fields` are JSON values."""
 
 
@@ -29,7 +29,7 @@ class MemoryTrace:
     def __init__(self) -> None:
         self.events: list[dict[str, object]] = []
 
-    def event(self, name: str, **fields: object) -> None:
+    def event(self, name: str, /, **fields: object) -> None:
         """Keep one event."""
         self.events.append({"event": name, **fields})
 
@@ -54,7 +54,7 @@ class TraceFile:
             ) from error
         return self
 
-    def event(self, name: str, **fields: object) -> None:
+    def event(self, name: str, /, **fields: object) -> None:
         """Write one line and hand it to the system at once."""
         if self._file is None:
             raise RuntimeError("a TraceFile is used as a context manager")
@@ -86,7 +86,7 @@ class ForkedTrace:
     def __init__(self, *traces: Trace) -> None:
         self._traces = traces
 
-    def event(self, name: str, **fields: object) -> None:
+    def event(self, name: str, /, **fields: object) -> None:
         """Keep one event in each."""
         for trace in self._traces:
             trace.event(name, **fields)

@@ -126,8 +126,8 @@ class QueueManager:
 
     def cost(self, messages: Sequence[Message]) -> int:
         """Tokens that `messages` add to a prompt, as the chat counts them."""
-        request = ChatRequest((self._system, *messages), self._functions)
-        return self._chat.prompt_tokens(request) - self._fixed
+        alone = self._chat.prompt_tokens(ChatRequest((self._system,)))
+        return self._chat.prompt_tokens(ChatRequest((self._system, *messages))) - alone
 
     def text_cost(self, text: str) -> int:
         """Tokens of a bare text by the chat's present estimate, message wrapping included."""
@@ -150,19 +150,18 @@ class QueueManager:
             free = self._free(pending)
         return max(0, free)
 
-    def settle(self) -> bool:
-        """Flush or warn as the queue demands before a call; whether a warning went out now."""
+    def settle(self) -> Turn | None:
+        """Flush before a call as the queue demands; the warning to append, where one is due."""
         if self.pressure >= FLUSH_AT:
             self.flush(keep_last=1)
-        if self.pressure < WARN_AT:
+        pressure = self.pressure
+        if pressure < WARN_AT:
             self._warned = False
-            return False
-        if self._warned:
-            return False
+        if pressure < WARN_AT or self._warned:
+            return None
         self._warned = True
-        warning = MEMORY_PRESSURE.format(percent=round(100 * self.pressure))
-        self.append(Turn((UserMessage(warning, "pressure"),)))
-        return True
+        warning = MEMORY_PRESSURE.format(percent=round(100 * pressure))
+        return Turn((UserMessage(warning, "pressure"),))
 
     def flush(self, keep_last: int, pending: int = 0, share: float = FLUSH_TO) -> int:
         """Evict from the front until `share` is left; returns the number of messages gone.

@@ -29,7 +29,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         "recall, notes, inserts, summary",
         (
-            "CREATE TABLE message (number BIGINT, run_id VARCHAR, at VARCHAR, role VARCHAR,"
+            "CREATE TABLE message (number BIGINT, run_id VARCHAR, said_at VARCHAR, role VARCHAR,"
             " kind VARCHAR, text VARCHAR)",
             "CREATE TABLE note_version (number BIGINT, persona VARCHAR, user_facts VARCHAR,"
             " notes VARCHAR)",
