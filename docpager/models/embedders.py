@@ -19,6 +19,8 @@ from docpager.models.endpoint import Endpoint, UnusableReply, field
 from docpager.protocols import TokenCounter, Vectors
 from docpager.types import PROBE_TEXT, EmbedderIdentity
 
+_LARGEST = 1e30
+"""A number in a vector beyond this, or none at all, is nonsense; squares of it still are finite."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -185,15 +187,17 @@ class OpenAIEmbedder:
             raise self._unusable(f"{found} vectors for {len(batch)} texts")
         try:
             places = [int(item.get("index", place)) for place, item in enumerate(items)]
-            rows = np.array([item["embedding"] for item in items], dtype=np.float32)
+            rows = np.array([item["embedding"] for item in items], dtype=np.float64)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise self._unusable("something that is no list of vectors of one length") from error
         if sorted(places) != list(range(len(batch))) or rows.ndim != 2:
             raise self._unusable("vectors that cannot be told apart")
+        if rows.shape[1] == 0 or not (np.abs(rows) < _LARGEST).all():
+            raise self._unusable("a vector that is empty or not finite")
         norms = np.linalg.norm(rows, axis=1)
-        if rows.shape[1] == 0 or not np.isfinite(norms).all() or not (norms > 0).all():
-            raise self._unusable("a vector that is zero or not finite")
-        vectors = np.empty_like(rows)
+        if not (norms > 0).all():
+            raise self._unusable("a zero vector")
+        vectors = np.empty(rows.shape, dtype=np.float32)
         vectors[places] = rows / norms[:, np.newaxis]
         return vectors
 
