@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -147,14 +148,16 @@ class HashEmbedder:
         rows = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word in re.findall(r"\w+", text.lower()) or [""]:
-                row += self._direction(word)
+                row += _direction(word, self._dimension)
             row /= np.linalg.norm(row)
         return rows
 
-    def _direction(self, word: str) -> Vectors:
-        seed = hashlib.sha256(word.encode("utf-8", errors="replace")).digest()
-        drawn = np.random.default_rng(list(seed)).standard_normal(self._dimension)
-        return drawn.astype(np.float32)
+
+@lru_cache(maxsize=4096)
+def _direction(word: str, dimension: int) -> Vectors:
+    seed = hashlib.sha256(word.encode("utf-8", errors="replace")).digest()
+    drawn = np.random.default_rng(list(seed)).standard_normal(dimension)
+    return drawn.astype(np.float32)
 
 
 # ---- a model by protocol ---------------------------------------------------------------------
