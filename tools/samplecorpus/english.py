@@ -291,10 +291,11 @@ def _vessels(g: Grammar) -> tuple[list[tuple[str, ...]], dict[int, str]]:
             )
         elif name == "Wayland Elm":
             kind, built = "steam tug", "1909"
+        tons = g.number(18, 390)
         rows.append(
             (
                 name, f"{38 + count // 40},{100 + (count * 37) % 900}", kind, built,
-                g.pick(_BUILDERS), str(g.number(18, 390)), str(g.number(34, 176)),
+                g.pick(_BUILDERS), str(tons), str(round(21 * tons ** (1 / 3)) + g.number(-6, 9)),
             )
         )  # fmt: skip
     return rows, facts
@@ -349,6 +350,25 @@ _QUAYS = (
     "Gasholder Wharf. Lighters only, of not more than 70 feet, and none overnight.",
     "Lime Quay. Vessels up to 115 feet, dry cargo, with hatches closed while it rains.",
     "Corn Quay. Vessels up to 160 feet, if light; 145 feet, if laden.",
+)
+
+
+_WORDS = (
+    "Fairway means so much of the river as is marked by buoys, and nothing that is not.",
+    "Master means the person who has charge for the time being, whether or not he admits it.",
+    "Goods means everything that is landed, shipped, dropped or left, except persons and their"
+    " luggage.",
+    "Night means the time between the lighting and the extinguishing of the Mole Light.",
+    "Quay includes its steps, ladders, fenders, rails and bollards, and the water within a boat's"
+    " length of it.",
+    "Trust means the Ellery Harbour Trust, and, where the Trust has so resolved, any committee of"
+    " not fewer than three of its members.",
+    "Harbour Court means the court that sits on the first and third Tuesdays in the Weigh House, of"
+    " which the Clerk of the Trust is not a member.",
+    "Over all, when said of length, takes in the bowsprit if it is fixed and leaves it out if it is"
+    " not.[*]",
+    "Where a distance is given it is measured on the ground; where a time is given it is that of"
+    " the Custom House clock, right or wrong.",
 )
 
 
@@ -416,7 +436,10 @@ def byelaws() -> Book:
         ("Made under the Harbour Act, with schedules", "Reprinted 1930"),
         (
             Heading(1, "Of the meaning of words"),
-            *(Para(g.expand("{b_more} {b_more} {b_more}")) for _ in range(9)),
+            *(
+                Para(text, notes=("Added in 1922, after a dispute.",) if "[*]" in text else ())
+                for text in _WORDS
+            ),
         ),
         tuple(body),
     )

@@ -70,10 +70,10 @@ POOLS: dict[str, tuple[str, ...]] = {
         "rain all day", "fine", "sleet", "mist at dawn", "bright and cold", "dull",
     ),
     "part": (
-        "the lantern glazing", "the balcony rails", "the clockwork", "the lower gallery door",
-        "the boat davits", "the fog-signal house roof", "the oil store", "the landing steps",
-        "the wireless mast", "the rain-water tanks", "the keepers' stove", "the lightning rod",
-        "the weight tube", "the vapour burner", "the signal halyards", "the storm panes",
+        "the lantern glazing", "the balcony rail", "the clockwork", "the lower gallery door",
+        "the boat winch", "the fog-signal house roof", "the oil store", "the landing ladder",
+        "the wireless mast", "the rain-water tank", "the keepers' stove", "the lightning rod",
+        "the weight tube", "the vapour burner", "the signal yard", "the weather door",
     ),
     "repair": (
         "was scraped and given two coats of red lead", "was taken down, cleaned and put back",
@@ -382,6 +382,16 @@ POOLS: dict[str, tuple[str, ...]] = {
         " man is being looked for in {town}.",
         "SALVAGE. The {ship} took the {ship} in tow off the Bar on the night of the {5..27}th and"
         " brought her in. Terms were not stated.",
+        "CONCERT. The band played at {spot} in {weather}. {person} conducted, and the cornet was"
+        " much applauded.",
+        "FIRE. A store of {goods} near {spot} was burnt to the ground on the night of the"
+        " {3..27}th. {person} was insured.",
+        "OBITUARY. {person}, for {thirty|forty|fifty} years a dealer in {goods} at {town}, has died"
+        " after a short illness.",
+        "ICE. Owing to {weather} no vessel but the {ship} has left {spot} since {Monday|Thursday}.",
+        "WEDDING. {person} and {person} were married at {town}. The {ship} was dressed with flags.",
+        "SCHOOLS. Prizes were given by {person}. The essay on {goods} was read aloud, in part.",
+        "POLICE. A sailor of the {ship} was found asleep in a cart of {goods} and was cautioned.",
         "NOTICE. The ferry will not run on {month} {2..27}, as {the chain|the boiler|the"
         " landing} is to be renewed.",
     ),
@@ -400,6 +410,22 @@ POOLS: dict[str, tuple[str, ...]] = {
         " children.",
         "Of the two portraits the left one is {person}; the other is said to be a relation.",
         "The ledger is open at a page which lists {goods}, {goods} and {goods}, all unpaid.",
+        "A bundle of letters from {town} asks, in eleven different hands, for the same {barrel|"
+        "rope|kettle}.",
+        "The knots on the board were tied by {person} at the age of {eight|nine|seventy|eighty},"
+        " and two of them are wrong.",
+        "This {clock|compass|spyglass|tide board} hung at {spot} until {month} {1908..1927}.",
+        "The photograph shows {spot} before the fire; the man with the {barrow|dog|ladder} is not"
+        " known.",
+        "Children may ring the {fog|ferry|market} bell once, which they do.",
+        "The sample jars hold {goods} and {goods} as they were when landed from the {ship}.",
+        "In the corner stands a {crane hook|rudder|cask|hand pump} that weighs {41..390} pounds;"
+        " the floor was strengthened for it by {person}.",
+        "The label in an old hand says {town}, but the workmanship is that of {town}.",
+        "{person} bequeathed this {chair|chest|hat|dinner service} on condition that it be dusted.",
+        "The bill on the wall offers {5..60} crowns for news of the {ship}, overdue with {goods}.",
+        "A drawer of {pipes|spoons|buckles|needles} was found under the boards at {spot}.",
+        "The model crane works. It was made by {person} from {goods} boxes in one winter.",
     ),
     "h_rule": (
         "Before lighting up, see that {part} is clear and that the cloths are dry.",
@@ -411,7 +437,7 @@ POOLS: dict[str, tuple[str, ...]] = {
         " sea has.",
         "The log is written in ink, at the time, by the keeper on watch, and is not improved"
         " afterwards.",
-        "Stores are used in the order in which they came. {goods} are kept off the floor.",
+        "Stores are used in the order in which they came, and nothing stands on the floor.",
         "A keeper who is unwell says so at once. Nobody is thought the worse of.",
         "Visitors are shown {part} and the gallery, and are counted up and counted down.",
         "In fog the signal is begun when the {nearer|outer} mark cannot be seen, not when it"
@@ -419,6 +445,15 @@ POOLS: dict[str, tuple[str, ...]] = {
         "When the relief is late, put the household on three quarters and say it is for the"
         " figure.",
         "Birds that strike the lantern are entered by kind and number, and not eaten.",
+        "Clean {part} with the grain and not across it, and change the cloth before it is black.",
+        "The inspector may come at any hour. There is no need to be found working; there is a need"
+        " for {part} to be found clean.",
+        "When {goods} or {goods} are landed, count before you sign, and sign what you counted.",
+        "Set the clock by the noon signal, and say in the log by how much it was wrong.",
+        "No spirit, oil or turpentine is carried past {part} without a lid.",
+        "A lamp that smokes is telling you of a draught; look first at {part}.",
+        "In {month} and {month} have {part} examined twice, since that is when it fails.",
+        "Write for what you need before it is gone: a letter may wait for {weather} to end.",
     ),
     "o_note": (
         "Cleaned {part}.", "{part} {repair}.", "Passed inward, the {ship}, with {goods}.",
@@ -446,5 +481,14 @@ POOLS: dict[str, tuple[str, ...]] = {
         "Your parcel came wet, but the {cheese|tobacco|book|ink} was as good as ever.",
         "I went up to see the light turned, and thought of you with your lists.",
         "They say {month} will be better. They said it of the one before.",
+        "The hens have stopped laying and {person} says that it is the wireless.",
+        "We buried the old dog by {part}, where he liked to lie.",
+        "I have your letter about {town} and have read it to everyone, leaving out the part about"
+        " {person}.",
+        "The roof held in {weather}, which is more than the {ship} did; her boom is on our beach.",
+        "There was a wedding, a christening and a sale of {goods}, all on the one day.",
+        "If you see {person} at {spot}, say that the {goods} never came.",
+        "I can now row to the point and back before the kettle boils.",
+        "It was so still on {Sunday|Wednesday} that we heard the bell at {town}.",
     ),
 }  # fmt: skip

@@ -51,7 +51,7 @@ def minutes() -> str:
                 )
             else:
                 parts.append(f"{item}. {g.sentences('m_item')}")
-        parts.append("The meeting rose at " + g.expand("{four|five|six}") + ".")
+        parts.append(g.expand("The meeting rose at {four|five|six}."))
     return _join(parts)
 
 
