@@ -73,9 +73,7 @@ class TraceFile:
             self._drop_old()
 
     def _drop_old(self) -> None:
-        runs = sorted(
-            self._final.parent.glob("*.jsonl"), key=lambda run: run.stat().st_mtime, reverse=True
-        )
+        runs = sorted(self._final.parent.glob("*.jsonl"), key=_modified, reverse=True)
         for run in runs[self._keep_runs :]:
             run.unlink(missing_ok=True)
 
@@ -90,6 +88,14 @@ class ForkedTrace:
         """Keep one event in each."""
         for trace in self._traces:
             trace.event(name, **fields)
+
+
+def _modified(run: Path) -> float:
+    """When a run ended; another process may have let it go meanwhile."""
+    try:
+        return run.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def trace_line(event: Mapping[str, object]) -> str:

@@ -279,7 +279,7 @@ class QueueManager:
     def _cut_results(self, turn: Turn, excess: int) -> Turn:
         messages: list[Message] = []
         for message in turn.messages:
-            if isinstance(message, ToolResult | UserMessage) and excess > 0:
+            if isinstance(message, ToolResult) and excess > 0:
                 size = self._counter.count(message.text)
                 cut = self._counter.cut(message.text, max(16, size - excess - 16))
                 excess -= size - self._counter.count(cut)
