@@ -29,8 +29,17 @@ if TYPE_CHECKING:
         NothingToDo,
         UserError,
     )
-    from docpager.ingest import FileReport, IngestReport
-    from docpager.types import Answer, Citation, Hit, PageRef, Passage, ResultPage, Usage
+    from docpager.types import (
+        Answer,
+        Citation,
+        FileOutcome,
+        Hit,
+        IngestReport,
+        PageRef,
+        Passage,
+        ResultPage,
+        Usage,
+    )
 
 __all__ = [
     "Answer",
@@ -41,7 +50,7 @@ __all__ = [
     "Config",
     "DocpagerError",
     "DocumentError",
-    "FileReport",
+    "FileOutcome",
     "Hit",
     "IngestReport",
     "ModelAuthError",
@@ -73,11 +82,12 @@ _HOMES = {
         "NothingToDo",
         "UserError",
     ),
-    "docpager.ingest": ("FileReport", "IngestReport"),
     "docpager.types": (
         "Answer",
         "Citation",
+        "FileOutcome",
         "Hit",
+        "IngestReport",
         "PageRef",
         "Passage",
         "ResultPage",

@@ -7,14 +7,38 @@ environment and `docpager.toml` as on the command line; or whole, as `config`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
-from docpager.types import Answer, ResultPage, SearchMode
+from docpager.types import Answer, IngestReport, ResultPage, SearchMode
 
 if TYPE_CHECKING:
     from docpager.agent.trace import Trace
+
+
+def ingest_paths(
+    paths: Sequence[str | Path],
+    *,
+    config: Config | None = None,
+    progress: wiring.IngestProgress | None = None,
+    **settings: Unpack[Settings],
+) -> IngestReport:
+    """Bring the archive up to date with files and folders; what has not changed costs nothing.
+
+    A file that cannot be read is an entry in the report and stops none of the others.
+
+    Args:
+        progress: Told after each file how far it is.
+
+    Raises:
+        UserError: a path does not exist, or the archive was made with another embedder.
+        NothingToDo: there is no document under the paths.
+        ArchiveError: the archive is locked, damaged, or cannot be written.
+        ModelError: the embedding endpoint fails.
+    """
+    return wiring.ingest_into(config or load(settings), [str(path) for path in paths], progress)
 
 
 def search(

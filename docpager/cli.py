@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -201,7 +200,7 @@ def ingest(config: Config, paths: tuple[str, ...]) -> int:
 
     shown = config.progress and not config.quiet and not config.json
     with render.IngestProgress(shown) as progress:
-        report = api.ingest_paths([Path(path) for path in paths], config=config, progress=progress)
+        report = api.ingest_paths(paths, config=config, progress=progress)
     if config.json:
         render.write_json(render.report_record(report))
     elif not config.quiet:

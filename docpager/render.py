@@ -22,6 +22,7 @@ from docpager.types import (
     Answer,
     Citation,
     Document,
+    IngestReport,
     JSONValue,
     PageText,
     Passage,
@@ -31,7 +32,6 @@ from docpager.types import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from docpager.ingest import IngestReport
     from docpager.memory.archive import ArchiveStatus
     from docpager.models.inventory import Inventory
     from docpager.runs import Run

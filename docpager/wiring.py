@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, assert_never
+from typing import IO, TYPE_CHECKING, Protocol, assert_never
 
 from docpager.config import Config
 from docpager.errors import ModelError, NothingToDo, UserError
@@ -391,13 +391,14 @@ def make_counter(config: Config, model: str) -> TokenCounter:
 
 def make_endpoint(config: Config) -> Endpoint:
     """The OpenAI-compatible endpoint of the settings."""
-    from docpager.models.endpoint import Endpoint
+    from docpager.models.endpoint import Endpoint, RetryPolicy
 
     return Endpoint(
         config.base_url,
         config.api_key,
         clock=SystemClock(),
         timeout_s=min(config.timeout, REQUEST_TIMEOUT_S),
+        retry=RetryPolicy(total_seconds=min(config.timeout, RetryPolicy().total_seconds)),
     )
 
 
@@ -407,6 +408,58 @@ def _require_endpoint(config: Config, what: str) -> None:
             f"{what} needs an endpoint. Set OPENAI_API_KEY for OpenAI's own, or give the address "
             "of another with --base-url or OPENAI_BASE_URL."
         )
+
+
+# -- ingest ---------------------------------------------------------------------------------------
+
+MOST_WORKERS = 4
+CHUNK_MODEL = "gpt-4o"
+"""Whose tokens passages are measured in: one measure for an archive, whoever is asked later."""
+
+
+class IngestProgress(Protocol):
+    """Is told how far an ingest is."""
+
+    def __call__(self, done: int, total: int, passages: int) -> None:
+        """`done` of `total` files are finished, with so many passages stored."""
+
+
+def ingest_into(
+    config: Config, paths: Sequence[str], progress: IngestProgress | None
+) -> IngestReport:
+    """Bring the archive up to date with files and folders."""
+    from docpager.documents.loaders import ParseTask
+    from docpager.documents.sandbox import Sandbox
+    from docpager.ingest import ingest
+    from docpager.memory.archive import open_writer
+
+    clock, wait_s = SystemClock(), lock_wait(config)
+    kept = _kept_identity(config)
+    embedder = matching_embedder(config, kept)
+    # A probe may cost a call: it is asked for where it will be kept.
+    identity = embedder.identity if kept else probed_identity(embedder)
+    workers = config.workers or min(MOST_WORKERS, os.cpu_count() or 1)
+    return ingest(
+        paths,
+        open_writer=lambda: open_writer(config.archive, identity, clock=clock, wait_s=wait_s),
+        embedder=embedder,
+        parse=Sandbox(ParseTask(make_counter(config, CHUNK_MODEL)), workers).map,
+        clock=clock,
+        progress=progress,
+        paid_embeddings=identity.name != STATIC,
+    )
+
+
+def _kept_identity(config: Config) -> EmbedderIdentity | None:
+    """Which embedder made the archive; it is brought to the newest schema on the way."""
+    from docpager.memory.archive import open_writer
+
+    if not config.archive.exists():
+        return None
+    with open_writer(config.archive, clock=SystemClock(), wait_s=lock_wait(config)):
+        pass
+    with open_archive(config) as archive:
+        return archive.embedder_identity()
 
 
 # -- search ---------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_the_public_names_are_these() -> None:
         "Config",
         "DocpagerError",
         "DocumentError",
-        "FileReport",
+        "FileOutcome",
         "Hit",
         "IngestReport",
         "ModelAuthError",
