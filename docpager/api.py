@@ -22,7 +22,7 @@ def ingest_paths(
     paths: Sequence[str | Path],
     *,
     config: Config | None = None,
-    progress: wiring.IngestProgress | None = None,
+    on_progress: wiring.IngestProgress | None = None,
     **settings: Unpack[Settings],
 ) -> IngestReport:
     """Bring the archive up to date with files and folders; what has not changed costs nothing.
@@ -30,7 +30,7 @@ def ingest_paths(
     A file that cannot be read is an entry in the report and stops none of the others.
 
     Args:
-        progress: Told after each file how far it is.
+        on_progress: Told after each file how far it is.
 
     Raises:
         UserError: a path does not exist, or the archive was made with another embedder.
@@ -38,7 +38,7 @@ def ingest_paths(
         ArchiveError: the archive is locked, damaged, or cannot be written.
         ModelError: the embedding endpoint fails.
     """
-    return wiring.ingest_into(config or load(settings), [str(path) for path in paths], progress)
+    return wiring.ingest_into(config or load(settings), [str(path) for path in paths], on_progress)
 
 
 def search(

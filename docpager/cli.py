@@ -200,7 +200,7 @@ def ingest(config: Config, paths: tuple[str, ...]) -> int:
 
     shown = config.progress and not config.quiet and not config.json
     with render.IngestProgress(shown) as progress:
-        report = api.ingest_paths(paths, config=config, progress=progress)
+        report = api.ingest_paths(paths, config=config, on_progress=progress)
     if config.json:
         render.write_json(render.report_record(report))
     elif not config.quiet:

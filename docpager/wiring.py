@@ -24,6 +24,7 @@ from docpager.types import (
     Answer,
     Document,
     EmbedderIdentity,
+    IngestReport,
     ResultPage,
     SearchMode,
     ToolMode,
@@ -439,11 +440,12 @@ def ingest_into(
     # A probe may cost a call: it is asked for where it will be kept.
     identity = embedder.identity if kept else probed_identity(embedder)
     workers = config.workers or min(MOST_WORKERS, os.cpu_count() or 1)
+    sandbox = Sandbox(ParseTask(make_counter(config, CHUNK_MODEL)), workers)
     return ingest(
         paths,
         open_writer=lambda: open_writer(config.archive, identity, clock=clock, wait_s=wait_s),
         embedder=embedder,
-        parse=Sandbox(ParseTask(make_counter(config, CHUNK_MODEL)), workers).map,
+        parse=lambda paths: sandbox.map(paths),
         clock=clock,
         progress=progress,
         paid_embeddings=identity.name != STATIC,
