@@ -33,7 +33,7 @@ check: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet docpager tests tools
 	@$(BIN)/ruff check --quiet docpager tests tools
 	@$(BIN)/mypy --strict
-	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(MAKE) --no-print-directory test
 
 format: $(VENV)/.dev

@@ -17,6 +17,11 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = 50
 MEGABYTES = 400
 UNWANTED = {"torch", "pyarrow", "pandas", "scipy"}
+LIST_NAMES = """
+import json
+from importlib.metadata import distributions
+print(json.dumps(sorted({item.name.lower() for item in distributions()})))
+"""
 
 
 def main() -> int:
@@ -28,9 +33,9 @@ def main() -> int:
         before = _size(Path(folder))
         subprocess.run([*pip, "install", str(ROOT)], check=True)
         listed = subprocess.run(
-            [*pip, "list", "--format", "json"], check=True, capture_output=True, text=True
+            [str(python), "-c", LIST_NAMES], check=True, capture_output=True, text=True
         )
-        names = {row["name"].lower() for row in json.loads(listed.stdout)} - {"pip", "setuptools"}
+        names = set(json.loads(listed.stdout)) - {"pip", "setuptools"}
         # Compiled byte code is left out: whether pip makes it is a matter of its options.
         megabytes = (_size(Path(folder)) - before) / 1e6
     found = sorted(names & UNWANTED)
