@@ -106,6 +106,42 @@ class Document:
     """Name of the document with the same bytes, where `state` is `duplicate`."""
 
 
+FileStatus = Literal["added", "updated", "unchanged", "moved", "duplicate", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """What became of one file of an ingest; `path` is the document's name."""
+
+    path: str
+    status: FileStatus
+    reason: FailureReason | None = None
+    """Why, where `status` is `failed`."""
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """The outcome of an ingest: what `docpager ingest --json` prints."""
+
+    added: int
+    updated: int
+    unchanged: int
+    moved: int
+    removed: int
+    duplicate: int
+    failed: int
+    """Files that failed now, and those that failed before and have not changed."""
+    ignored: int
+    """Entries of the folders that are no documents."""
+    passages: int
+    """Stored by this ingest, as are `pages`."""
+    pages: int
+    elapsed_s: float
+    files: tuple[FileOutcome, ...]
+    """In walk order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk as stored and citable. `passage_id` is `P` and a number, or `N` and a number for

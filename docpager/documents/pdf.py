@@ -56,7 +56,7 @@ def read_pdf(data: bytes) -> OutlinedDocument:
     parsed = ParsedDocument(
         pages,
         paged=True,
-        title=title or printed_title(sheets),
+        title=title or printed_title(sheets, headings),
         warnings=tuple(_warnings(pages)),
     )
     return OutlinedDocument(parsed, headings)

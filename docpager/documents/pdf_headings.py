@@ -30,6 +30,8 @@ _CONTENTS_LINE = re.compile(r"(?:\.\s?){3,}|…|\s\d{1,4}$")
 _ENDS_LIKE_TEXT = re.compile(r"[.,;:。，；、：]$")
 _TEXT_LINE = 40
 """A line at least this long under a numbered line makes that one a heading, not a list item."""
+_PAGE_NUMBER = re.compile(r"\s+\d{1,4}\s*$")
+_REPEATED = 3
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 
 
@@ -72,14 +74,17 @@ def find_headings(
     sheets: tuple[Sheet, ...], bookmarks: tuple[Bookmark, ...]
 ) -> tuple[Heading, ...]:
     """The headings of a document in order; none where nothing looks like one."""
-    lines = tuple(_lines(sheets))
+    lines = _without_running_heads(tuple(_lines(sheets)))
     return (
         _by_bookmark(lines, bookmarks) or _by_height(lines, len(sheets)) or tuple(_by_number(lines))
     )
 
 
-def printed_title(sheets: tuple[Sheet, ...]) -> str | None:
-    """The tallest of the first page's first lines, if much taller than the document's text."""
+def printed_title(sheets: tuple[Sheet, ...], headings: tuple[Heading, ...]) -> str | None:
+    """The tallest of the first page's first lines, if much taller than the document's text.
+
+    One heading among others of its level is no title.
+    """
     first = [line for line in _lines(sheets[:1]) if line.text.strip()][:_TITLE_WITHIN]
     tallest = max((line.height for line in first), default=0.0)
     if not tallest or tallest < _text_height(tuple(_lines(sheets))) * _TITLE_TALLER:
@@ -88,6 +93,9 @@ def printed_title(sheets: tuple[Sheet, ...]) -> str | None:
     begin = same.index(True)
     end = same.index(False, begin) if False in same[begin:] else len(same)
     title = " ".join(" ".join(line.text for line in first[begin:end]).split())
+    levels = [heading.level for heading in headings if heading.title in title]
+    if any(sum(heading.level == level for heading in headings) > 1 for level in levels):
+        return None
     return title if 3 < len(title) <= 2 * _LONGEST else None
 
 
@@ -98,6 +106,14 @@ def _lines(sheets: tuple[Sheet, ...]) -> Iterator[_Line]:
             yield _Line(text, start, height, page)
             start += len(text) + 1
         start += len(PAGE_SEPARATOR) - 1
+
+
+def _without_running_heads(lines: tuple[_Line, ...]) -> tuple[_Line, ...]:
+    """The lines that do not stand, but for a page number at the end, on three pages or more."""
+    pages: dict[str, set[int]] = {}
+    for line in lines:
+        pages.setdefault(_PAGE_NUMBER.sub("", line.text), set()).add(line.page)
+    return tuple(line for line in lines if len(pages[_PAGE_NUMBER.sub("", line.text)]) < _REPEATED)
 
 
 def _by_bookmark(lines: tuple[_Line, ...], bookmarks: tuple[Bookmark, ...]) -> tuple[Heading, ...]:
