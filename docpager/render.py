@@ -78,9 +78,9 @@ def printable(text: str) -> str:
 
 
 def wrap(text: str, indent: str = "") -> str:
-    """`text` broken at the terminal's width; as it is where standard output is no terminal."""
+    """`text` broken at the terminal's width; its own lines where standard output is none."""
     if not sys.stdout.isatty():
-        return indent + text
+        return "\n".join(indent + line for line in text.split("\n"))
     from rich.console import Console
     from rich.text import Text
 

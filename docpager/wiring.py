@@ -126,7 +126,7 @@ def side_folder(config: Config) -> Path:
     where that place cannot be written."""
     beside, state = _side_folders(config)
     nearest = beside if beside.exists() else beside.parent
-    return beside if os.access(nearest, os.W_OK) else state
+    return beside if nearest.is_dir() and os.access(nearest, os.W_OK) else state
 
 
 def run_folders(config: Config) -> tuple[Path, ...]:

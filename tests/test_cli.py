@@ -677,6 +677,7 @@ def test_runs_are_listed_newest_first_and_found_by_a_prefix(empty_desk: Desk) ->
 def test_a_place_that_cannot_be_written_sends_traces_to_the_state_folder(desk: Desk) -> None:
     runs = desk.folder / "docpager.duckdb.d"
     elsewhere = desk.folder / "state"
+    runs.mkdir(exist_ok=True)
     if os.geteuid() == 0:
         # Nothing is closed to the superuser: a file in the folder's place is.
         moved = desk.folder / "kept-aside"
