@@ -199,7 +199,7 @@ def ingest(config: Config, paths: tuple[str, ...]) -> int:
     from docpager import api, render
 
     shown = config.progress and not config.quiet and not config.json
-    with render.IngestProgress(shown) as progress:
+    with render.IngestProgress(shown, config.color) as progress:
         report = api.ingest_paths(paths, config=config, on_progress=progress)
     if config.json:
         render.write_json(render.report_record(report))
@@ -245,14 +245,21 @@ def ask(config: Config, question: str) -> int:
 
 
 def _question(question: str) -> str:
-    text = question
+    text = _typed(question)
     if question == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
-    # What the shell hands over in another encoding becomes replacement characters here.
-    text = text.encode("utf-8", "replace").decode("utf-8").strip()
-    if not text:
+    if not text.strip():
         raise UserError("The question is empty. Say what you want to know.")
-    return text
+    return text.strip()
+
+
+def _typed(text: str) -> str:
+    """An argument as UTF-8 text, whatever the locale took its bytes for."""
+    return os.fsencode(text).decode("utf-8", "replace") if _is_undecoded(text) else text
+
+
+def _is_undecoded(text: str) -> bool:
+    return any("\udc80" <= character <= "\udcff" for character in text)
 
 
 def answer_exit_code(answer: Answer) -> int:
@@ -287,7 +294,7 @@ def search(config: Config, query: str, **options: Any) -> int:
     """
     from docpager import api, render
 
-    result = api.search(query, config=config, **options)
+    result = api.search(_typed(query), config=config, **options)
     if config.json:
         render.write_json(render.result_page_record(result))
     else:
@@ -397,7 +404,7 @@ def model(config: Config, check: bool, obtain: str | None, remove: bool) -> int:
         raise UserError("--check, --obtain and --remove exclude each other. Give one of them.")
     shown = config.progress and not config.quiet and not config.json
     label = "checking" if check else "obtaining"
-    with render.BytesProgress(label, shown) as progress:
+    with render.BytesProgress(label, shown, config.color) as progress:
         if obtain is not None:
             wiring.obtain_weights(config, obtain, progress)
         elif remove:

@@ -444,8 +444,9 @@ class IngestProgress:
     APPEARS_AFTER = 2.0
     LINE_EVERY = 10.0
 
-    def __init__(self, shown: bool) -> None:
+    def __init__(self, shown: bool, color: bool = True) -> None:
         self._shown = shown
+        self._color = color
         self._terminal = sys.stderr.isatty()
         self._began = time.monotonic()
         self._last_line = self._began
@@ -480,6 +481,7 @@ class IngestProgress:
     def _advance(self, done: int, total: int, passages: int, rate: float) -> None:
         if self._bar is None:
             self._bar = _progress_bar(
+                self._color,
                 "{task.completed}/{task.total} files",
                 "{task.fields[passages]} passages",
                 "{task.fields[rate]} passages/s",
@@ -494,9 +496,10 @@ class IngestProgress:
 class BytesProgress:
     """Shows how many bytes of a known total were handled: a bar, or a line each tenth."""
 
-    def __init__(self, label: str, shown: bool) -> None:
+    def __init__(self, label: str, shown: bool, color: bool = True) -> None:
         self._label = label
         self._shown = shown
+        self._color = color
         self._terminal = sys.stderr.isatty()
         self._tenth = 0
         self._bar: Progress | None = None
@@ -520,7 +523,7 @@ class BytesProgress:
             return
         if self._terminal:
             if self._bar is None:
-                self._bar = _progress_bar("{task.percentage:>3.0f}%")
+                self._bar = _progress_bar(self._color, "{task.percentage:>3.0f}%")
                 self._task = self._bar.add_task(self._label, total=total)
                 self._bar.start()
             assert self._task is not None
@@ -530,7 +533,7 @@ class BytesProgress:
             say(f"{self._label}: {self._tenth * 10}%")
 
 
-def _progress_bar(*columns: str) -> Progress:
+def _progress_bar(color: bool, *columns: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -539,7 +542,7 @@ def _progress_bar(*columns: str) -> Progress:
         BarColumn(bar_width=24),
         *(TextColumn(column) for column in columns),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Console(stderr=True, no_color=not color),
         transient=True,
     )
 

@@ -484,6 +484,14 @@ def test_a_question_can_come_from_standard_input(desk: Desk) -> None:
     assert only_object(result)["question"] == "Wo wurde die\nPumpe gebaut? ü"
 
 
+def test_a_question_in_another_locale_arrives_as_it_was_typed(desk: Desk) -> None:
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = desk.start("search", "河 in Graz", "--json", **locale)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert json.loads(out)["query"] == "河 in Graz"
+
+
 @pytest.mark.parametrize("mode", ["tools", "json", "text"])
 def test_the_mode_is_settled_by_trying_and_remembered(desk: Desk, mode: str) -> None:
     def model(request: LoopbackRequest) -> LoopbackReply:
