@@ -541,6 +541,7 @@ def _progress_bar(color: bool, *columns: str) -> Progress:
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         *(TextColumn(column) for column in columns),
+        TextColumn("ETA"),
         TimeRemainingColumn(),
         console=Console(stderr=True, no_color=not color),
         transient=True,
