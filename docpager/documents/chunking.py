@@ -38,9 +38,10 @@ _INK = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 _TABLE_ROW = re.compile(r"[ \t]*\||[^\t\n]*\t[^\t\n]*\t")
 _PARAGRAPH_END = re.compile(r"[.!?:…][\"'”’»)\]]*[^\S\n]*(?=\n)|[。！？][”’」』）]*(?=\n)")
-# An initial, and what goes on in lower case or with a number, is no sentence end.
+# No sentence ends at an initial, at "Dr." and its like, or where the text goes on in lower case
+# or with a number.
 _SENTENCE_END = re.compile(
-    r"(?<!\b[A-Z])[.!?…][\"'”’»)\]]*(?=\s+[^\sa-z0-9])|[。！？；][”’」』）]*"
+    r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\bMrs)[.!?…][\"'”’»)\]]*(?=\s+[^\sa-z0-9])|[。！？；][”’」』）]*"
 )
 _LINE_END = re.compile(r"\n")
 _CLAUSE_END = re.compile(r"[,;:—](?=\s)|[，、：]")

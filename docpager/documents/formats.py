@@ -80,6 +80,7 @@ def looks_binary(head: bytes) -> bool:
 
 
 def looks_like_utf16(head: bytes) -> bool:
-    """Whether every other byte is mostly zero, as in UTF-16 of a Latin text."""
+    """Whether every other byte, and only these, is mostly zero: UTF-16 of a Latin text."""
     pairs = len(head) // 2
-    return pairs > 0 and max(head[0::2].count(0), head[1::2].count(0)) > pairs * 0.4
+    zeros = sorted((head[0::2].count(0), head[1::2].count(0)))
+    return pairs > 1 and zeros[1] > pairs * 0.4 and zeros[0] < pairs * 0.1

@@ -74,9 +74,12 @@ def find_headings(
     sheets: tuple[Sheet, ...], bookmarks: tuple[Bookmark, ...]
 ) -> tuple[Heading, ...]:
     """The headings of a document in order; none where nothing looks like one."""
-    lines = _without_running_heads(tuple(_lines(sheets)))
+    lines = tuple(_lines(sheets))
+    running = _running_heads(lines)
     return (
-        _by_bookmark(lines, bookmarks) or _by_height(lines, len(sheets)) or tuple(_by_number(lines))
+        _by_bookmark(lines, bookmarks)
+        or _by_height(lines, running, len(sheets))
+        or tuple(_by_number(lines, running))
     )
 
 
@@ -108,12 +111,14 @@ def _lines(sheets: tuple[Sheet, ...]) -> Iterator[_Line]:
         start += len(PAGE_SEPARATOR) - 1
 
 
-def _without_running_heads(lines: tuple[_Line, ...]) -> tuple[_Line, ...]:
-    """The lines that do not stand, but for a page number at the end, on three pages or more."""
+def _running_heads(lines: tuple[_Line, ...]) -> frozenset[str]:
+    """Lines that stand, but for a page number at the end, on three pages or more."""
     pages: dict[str, set[int]] = {}
     for line in lines:
         pages.setdefault(_PAGE_NUMBER.sub("", line.text), set()).add(line.page)
-    return tuple(line for line in lines if len(pages[_PAGE_NUMBER.sub("", line.text)]) < _REPEATED)
+    return frozenset(
+        line.text for line in lines if len(pages[_PAGE_NUMBER.sub("", line.text)]) >= _REPEATED
+    )
 
 
 def _by_bookmark(lines: tuple[_Line, ...], bookmarks: tuple[Bookmark, ...]) -> tuple[Heading, ...]:
@@ -140,7 +145,9 @@ def _letters(text: str) -> str:
     return _NOT_ALPHANUMERIC.sub("", text).casefold()
 
 
-def _by_height(lines: tuple[_Line, ...], pages: int) -> tuple[Heading, ...]:
+def _by_height(
+    lines: tuple[_Line, ...], running: frozenset[str], pages: int
+) -> tuple[Heading, ...]:
     """Short lines in letters taller than the text's; the taller, the higher their level."""
     text_height = _text_height(lines)
     if not text_height:
@@ -150,6 +157,7 @@ def _by_height(lines: tuple[_Line, ...], pages: int) -> tuple[Heading, ...]:
         for number, line in enumerate(lines)
         if line.height >= text_height * _TALLER
         and _could_be_heading(line.text)
+        and line.text not in running
         and not _in_tall_block(lines, number, text_height)
     ]
     if len(tall) > _TOO_MANY * pages:
@@ -189,11 +197,11 @@ def _could_be_heading(text: str) -> bool:
     )
 
 
-def _by_number(lines: tuple[_Line, ...]) -> Iterator[Heading]:
+def _by_number(lines: tuple[_Line, ...], running: frozenset[str]) -> Iterator[Heading]:
     """Lines that begin with a section number and stand over text or over a subsection."""
     for line, below in pairwise(lines):
         level = _numbered_level(line.text)
-        if not level or not _could_be_heading(line.text):
+        if not level or line.text in running or not _could_be_heading(line.text):
             continue
         level_below = _numbered_level(below.text)
         if level_below > level or (not level_below and len(below.text) >= _TEXT_LINE):

@@ -196,8 +196,10 @@ def _is_ours(entry: os.DirEntry[str], home: Path) -> bool:
     Links to folders are never followed: inside the root they lead to what is walked anyway.
     """
     try:
-        if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(home):
-            return False
+        if entry.is_symlink():
+            target = os.path.realpath(entry.path)  # unlike Path.resolve it bears links in a ring
+            if not Path(target).is_relative_to(home):
+                return False
         return entry.is_file() and _has_known_format(entry)
     except OSError:
         return False

@@ -1,0 +1,114 @@
+"""A worker that dies, hangs or grows costs one item, and the order stays."""
+
+from __future__ import annotations
+
+import operator
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docpager.documents.loaders import ParseTask
+from docpager.documents.sandbox import Limits, Sandbox
+from docpager.errors import DocumentError, UserError
+from docpager.testing import CharacterCounter
+
+
+def reasons(outcomes: Iterator[object]) -> list[object]:
+    return [item.reason if isinstance(item, DocumentError) else item for item in outcomes]
+
+
+def test_results_keep_the_order_of_the_items() -> None:
+    sandbox: Sandbox[float, None] = Sandbox(time.sleep, 3)
+    began = time.monotonic()
+    assert list(sandbox.map([0.6, 0.0, 0.6, 0.0, 0.6])) == [None] * 5
+    assert time.monotonic() - began < 60
+    doubled: Sandbox[str, str] = Sandbox(operator.itemgetter(0), 2)
+    assert list(doubled.map("abcdef")) == list("abcdef")
+
+
+def test_an_item_past_its_deadline_is_killed_and_the_next_go_on() -> None:
+    sandbox: Sandbox[float, None] = Sandbox(time.sleep, 1, Limits(seconds=1.0))
+    assert reasons(sandbox.map([0.0, 600.0, 0.0])) == [None, "timed_out", None]
+
+
+def test_a_worker_that_dies_is_one_failed_item() -> None:
+    sandbox: Sandbox[int, None] = Sandbox(signal.raise_signal, 2)
+    items = [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGCONT]
+    assert reasons(sandbox.map(items)) == ["damaged", "out_of_memory", "out_of_memory", None]
+    left: Sandbox[int, None] = Sandbox(os._exit, 1)
+    assert reasons(left.map([0, 1])) == ["damaged", "damaged"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is held on Linux only")
+def test_an_item_past_its_memory_is_one_failed_item() -> None:
+    sandbox: Sandbox[int, bytearray] = Sandbox(bytearray, 1, Limits(memory_bytes=1 << 30))
+    assert reasons(sandbox.map([1, 2 << 30, 2])) == [bytearray(1), "out_of_memory", bytearray(2)]
+
+
+def test_an_unforeseen_error_is_one_failed_item_that_names_it() -> None:
+    sandbox: Sandbox[object, int] = Sandbox(len, 1)
+    bad, good = sandbox.map([7, "four"])
+    assert isinstance(bad, DocumentError) and "TypeError" in str(bad) and good == 4
+
+
+def test_what_work_prints_does_not_get_between_the_answers() -> None:
+    sandbox: Sandbox[str, None] = Sandbox(print, 1)
+    assert list(sandbox.map(["noise", "more noise"])) == [None, None]
+
+
+def test_items_are_asked_for_only_a_little_ahead() -> None:
+    asked: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            asked.append(number)
+            yield number
+
+    sandbox: Sandbox[int, int] = Sandbox(abs, 2)
+    results = sandbox.map(items())
+    assert next(results) == 0 and len(asked) <= 5
+    results.close()
+
+
+def test_closing_kills_what_still_runs() -> None:
+    sandbox: Sandbox[float, None] = Sandbox(time.sleep, 2)
+    results = sandbox.map([0.0, 600.0, 600.0, 600.0])
+    next(results)
+    began = time.monotonic()
+    results.close()
+    assert time.monotonic() - began < 20
+
+
+def test_a_worker_that_cannot_start_is_no_documents_fault() -> None:
+    sandbox: Sandbox[int, int] = Sandbox(abs, 1, Limits(memory_bytes=-5))
+    with pytest.raises(UserError, match="cannot be started"):
+        list(sandbox.map([1]))
+
+
+def test_parsing_gives_the_same_whatever_the_number_of_workers(tmp_path: Path) -> None:
+    for number in range(12):
+        (tmp_path / f"{number}.md").write_text(f"# T{number}\n\n" + "Words here. " * number * 40)
+    paths = [str(path) for path in sorted(tmp_path.iterdir())] + [str(tmp_path / "gone.md")]
+    task = ParseTask(CharacterCounter())
+    alone, together = (
+        [str(item) if isinstance(item, DocumentError) else item for item in run.map(paths)]
+        for run in (Sandbox(task, 1), Sandbox(task, 3))
+    )
+    assert alone == together and "cannot be read" in str(alone[-1])
+    assert alone[1] == task(paths[1])
+
+
+def test_workers_load_neither_the_database_nor_a_model_client() -> None:
+    code = (
+        "import sys; import docpager.documents.sandbox, docpager.documents.loaders, "
+        "docpager.documents.pdf, docpager.documents.text; "
+        "print(sorted({'duckdb', 'openai', 'click', 'rich', 'xllamacpp'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.strip() == b"[]"
