@@ -329,17 +329,23 @@ class _Committer:
         """
         pending, self._pending = self._pending, []
         self._pending_passages = self._pending_characters = 0
-        embedded = self._embed(pending)
-        if any(not item.step.recorded for item in pending):
-            with self._open_writer() as writer:
-                self._put(writer, embedded.vectors)
-                self._commit_all(pending, embedded, writer)
-        else:
+        while pending:
+            embedded = self._embed(pending)
+            done = self._commit_burst(pending, embedded)
+            if embedded.fatal is not None:
+                raise embedded.fatal
+            pending = pending[done:]
+        self._flushed_at = self._clock.monotonic()
+
+    def _commit_burst(self, pending: Sequence[_Pending], embedded: _Embedded) -> int:
+        """Commit pending steps in order; returns how many, which is all but in rare cases."""
+        if all(item.step.recorded for item in pending):
             for item in pending:
                 self._finish(item.step, item.step.error)
-        self._flushed_at = self._clock.monotonic()
-        if embedded.fatal is not None:
-            raise embedded.fatal
+            return len(pending)
+        with self._open_writer() as writer:
+            self._put(writer, embedded.vectors)
+            return self._commit_all(pending, embedded, writer)
 
     def _embed(self, pending: Sequence[_Pending]) -> _Embedded:
         texts = {chunk.text_hash: chunk.indexed_text for item in pending for chunk in item.chunks}
@@ -380,13 +386,20 @@ class _Committer:
 
     def _commit_all(
         self, pending: Sequence[_Pending], embedded: _Embedded, writer: ArchiveWriter
-    ) -> None:
-        for item in pending:
+    ) -> int:
+        replaced = False
+        for done, item in enumerate(pending):
             hashes = [chunk.text_hash for chunk in item.chunks]
             if not embedded.untried.isdisjoint(hashes):
-                return
+                return done
             error = next((embedded.failed[key] for key in hashes if key in embedded.failed), None)
+            # subtle: the text that went just now may have been the last to use a vector that
+            # this document shares. Then the burst ends, and what is missing is embedded anew.
+            if hashes and error is None and replaced and writer.missing_vectors(hashes):
+                return done
             self._commit(item, error, writer)
+            replaced = replaced or item.step.status != "added"
+        return len(pending)
 
     def _commit(self, item: _Pending, failure: ModelError | None, writer: ArchiveWriter) -> None:
         step, result = item.step, item.result

@@ -88,9 +88,18 @@ def printed_title(sheets: tuple[Sheet, ...], headings: tuple[Heading, ...]) -> s
 
     One heading among others of its level is no title.
     """
-    first = [line for line in _lines(sheets[:1]) if line.text.strip()][:_TITLE_WITHIN]
+    lines = tuple(_lines(sheets))
+    alike = Counter((line.text, round(line.height)) for line in lines)
+    first = [
+        line
+        for line in lines
+        if line.page == 0
+        and line.text.strip()
+        # The title may be a running head too, but in smaller letters.
+        and alike[line.text, round(line.height)] < _REPEATED
+    ][:_TITLE_WITHIN]
     tallest = max((line.height for line in first), default=0.0)
-    if not tallest or tallest < _text_height(tuple(_lines(sheets))) * _TITLE_TALLER:
+    if not tallest or tallest < _text_height(lines) * _TITLE_TALLER:
         return None
     same = [line.height > tallest * 0.98 for line in first]
     begin = same.index(True)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,8 +86,17 @@ def test_closing_kills_what_still_runs() -> None:
     assert time.monotonic() - began < 20
 
 
-def test_a_worker_that_cannot_start_is_no_documents_fault() -> None:
-    sandbox: Sandbox[int, int] = Sandbox(abs, 1, Limits(memory_bytes=-5))
+def test_a_worker_that_cannot_start_is_no_documents_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def work(item: int) -> int:
+        return item
+
+    here = types.ModuleType("a_module_of_this_process")
+    work.__module__, work.__qualname__ = here.__name__, "work"
+    here.__dict__["work"] = work
+    monkeypatch.setitem(sys.modules, here.__name__, here)
+    sandbox: Sandbox[int, int] = Sandbox(work, 1)
     with pytest.raises(UserError, match="cannot be started"):
         list(sandbox.map([1]))
 

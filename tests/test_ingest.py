@@ -1,0 +1,411 @@
+"""Ingest: content decides, order does not depend on workers, and nothing finished is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from docpager.documents.loaders import ParsedFile, ParseTask
+from docpager.documents.sandbox import Sandbox
+from docpager.errors import DocumentError, ModelAuthError, ModelError, NothingToDo, UserError
+from docpager.ingest import FlushAt, ingest
+from docpager.protocols import ArchiveWriter, Vectors
+from docpager.testing import CharacterCounter, FrozenClock, HashEmbedder, InMemoryArchive
+from docpager.types import Document, EmbedderIdentity, IngestReport
+
+TASK = ParseTask(CharacterCounter())
+
+
+class CountingEmbedder:
+    """A HashEmbedder that notes what it is asked for and fails when told to."""
+
+    batch_size = 4
+
+    def __init__(self) -> None:
+        self._inner = HashEmbedder()
+        self.asked: list[str] = []
+        self.failures: dict[int, Exception] = {}
+        self.calls = 0
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._inner.identity
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.calls += 1
+        if self.calls in self.failures:
+            raise self.failures[self.calls]
+        self.asked += texts
+        return self._inner.embed(texts)
+
+
+class Bench:
+    """An archive in memory, a folder of files, and an ingest that brings them together."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "corpus"
+        self.folder.mkdir()
+        self.embedder = CountingEmbedder()
+        self.archive = InMemoryArchive(self.embedder.identity)
+        self.parsed: list[str] = []
+        self.bursts = 0
+        self.open = False
+        self.seen: list[tuple[int, int, int]] = []
+        self.clock = FrozenClock()
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    @contextmanager
+    def open_writer(self) -> Iterator[ArchiveWriter]:
+        assert not self.open
+        self.open, self.bursts = True, self.bursts + 1
+        try:
+            yield self.archive
+        finally:
+            self.open = False
+
+    def parse(self, paths: Iterable[str]) -> Generator[ParsedFile | DocumentError, None, None]:
+        for path in paths:
+            assert not self.open, "files are parsed while the archive is closed"
+            self.parsed.append(os.path.basename(path))
+            try:
+                yield TASK(path)
+            except DocumentError as error:
+                yield error
+
+    def run(self, *paths: Path, flush: FlushAt | None = None, paid: bool = False) -> IngestReport:
+        self.parsed, self.embedder.asked = [], []
+        return ingest(
+            [str(path) for path in paths or (self.folder,)],
+            open_writer=self.open_writer,
+            embedder=self.embedder,
+            parse=self.parse,
+            clock=self.clock,
+            progress=lambda done, total, passages: self.seen.append((done, total, passages)),
+            paid_embeddings=paid,
+            flush_at=flush,
+        )
+
+    @property
+    def rows(self) -> dict[str, Document]:
+        return {document.name: document for document in self.archive.documents()}
+
+    def statuses(self, report: IngestReport) -> dict[str, str]:
+        return {outcome.path: outcome.reason or outcome.status for outcome in report.files}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_new_files_are_added_in_walk_order(bench: Bench) -> None:
+    for name in ("b.md", "a/x.txt", "a.txt"):
+        bench.put(name, f"# Title\n\nWords of {name}.")
+    bench.put("picture.png", "no document")
+    report = bench.run()
+    assert (report.added, report.ignored, report.failed) == (3, 1, 0)
+    assert (report.passages, report.pages) == (3, 3)
+    assert [outcome.path for outcome in report.files] == [
+        "corpus/a/x.txt",
+        "corpus/a.txt",
+        "corpus/b.md",
+    ]
+    assert [hit.document for hit in bench.archive.passages(["P1", "P2", "P3"])] == [
+        outcome.path for outcome in report.files
+    ]
+    assert bench.seen[-1] == (3, 3, 3)
+    row = bench.rows["corpus/a/x.txt"]
+    assert (row.root, row.state, row.paged) == (str(bench.folder), "ready", False)
+
+
+def test_an_unchanged_second_run_reads_and_embeds_nothing(bench: Bench) -> None:
+    bench.put("a.txt", "Words.")
+    bench.put("b.txt", "Others.")
+    bench.run()
+    generation, bench.bursts = bench.archive.generation, 0
+    report = bench.run()
+    assert report.unchanged == 2 and not bench.parsed and not bench.embedder.asked
+    assert bench.archive.generation == generation and bench.bursts == 1
+
+
+def test_a_touched_file_is_unchanged_and_its_new_time_is_kept(bench: Bench) -> None:
+    path = bench.put("a.txt", "Words.")
+    bench.run()
+    os.utime(path, ns=(5, 5))
+    assert bench.run().unchanged == 1 and not bench.parsed
+    assert bench.rows["corpus/a.txt"].mtime_ns == 5 and bench.archive.passage_count == 1
+
+
+def test_a_changed_file_takes_the_place_of_what_was_there(bench: Bench) -> None:
+    path = bench.put("a.txt", "Old words.")
+    bench.run()
+    bench.put("a.txt", "New words, more of them.")
+    os.utime(path, ns=(7, 7))
+    report = bench.run()
+    assert report.updated == 1 and bench.archive.passage_count == 1
+    assert bench.archive.page("corpus/a.txt", 1).text == "New words, more of them."
+
+
+def test_a_moved_file_keeps_its_passages_and_vectors(bench: Bench) -> None:
+    path = bench.put("a.txt", "Words.")
+    bench.run()
+    (bench.folder / "sub").mkdir()
+    path.rename(bench.folder / "sub" / "b.txt")
+    report = bench.run()
+    assert report.moved == 1 and not bench.parsed and not bench.embedder.asked
+    assert list(bench.rows) == ["corpus/sub/b.txt"]
+    assert bench.archive.passages(["P1"])[0].document == "corpus/sub/b.txt"
+
+
+def test_a_copy_is_a_duplicate_that_stays_one(bench: Bench) -> None:
+    bench.put("a.txt", "Words.")
+    bench.put("b.txt", "Words.")
+    report = bench.run()
+    assert (report.added, report.duplicate, bench.archive.passage_count) == (1, 1, 1)
+    assert bench.rows["corpus/b.txt"].duplicate_of == "corpus/a.txt"
+    assert bench.run().unchanged == 2 and not bench.parsed
+
+
+@pytest.mark.parametrize("changed", ["a.txt", "b.txt"])
+def test_of_two_copies_the_one_left_unchanged_keeps_the_text(bench: Bench, changed: str) -> None:
+    bench.put("a.txt", "Words.")
+    bench.put("b.txt", "Words.")
+    bench.run()
+    os.utime(bench.put(changed, "Something else."), ns=(9, 9))
+    report = bench.run()
+    assert (report.updated, report.unchanged) == (1, 1)
+    texts = {name: bench.archive.page(name, 1).text for name in bench.rows}
+    other = ({"a.txt", "b.txt"} - {changed}).pop()
+    assert texts == {f"corpus/{changed}": "Something else.", f"corpus/{other}": "Words."}
+    assert bench.run().unchanged == 2 and not bench.parsed
+
+
+def test_a_copy_that_changes_into_itself_again_is_found_by_its_bytes(bench: Bench) -> None:
+    first, second = bench.put("a.txt", "One."), bench.put("b.txt", "Two!")
+    bench.run()
+    first.write_text("Two!")
+    second.write_text("One.")
+    for path in (first, second):
+        os.utime(path, ns=(11, 11))
+    report = bench.run()
+    assert report.failed == 0
+    assert bench.archive.page("corpus/a.txt", 1).text == "Two!"
+    assert {row.content_hash for row in bench.rows.values()} == {
+        row.content_hash for row in bench.rows.values() if row.state != "failed"
+    }
+    assert bench.run().unchanged == 2
+
+
+def test_a_bad_file_is_a_row_with_a_reason_and_the_others_go_on(bench: Bench) -> None:
+    bench.put("a.txt", "Words.")
+    (bench.folder / "bad.pdf").write_bytes(b"%PDF-1.4\nnothing of the kind")
+    bench.put("empty.txt", "")
+    bench.put("z.txt", "More words.")
+    report = bench.run()
+    assert bench.statuses(report) == {
+        "corpus/a.txt": "added",
+        "corpus/bad.pdf": "damaged",
+        "corpus/empty.txt": "empty",
+        "corpus/z.txt": "added",
+    }
+    assert bench.rows["corpus/bad.pdf"].reason == "damaged"
+    again = bench.run()
+    assert (again.failed, again.unchanged) == (2, 2) and not bench.parsed
+    assert bench.statuses(again)["corpus/bad.pdf"] == "damaged"
+
+
+def test_a_file_that_became_bad_loses_its_old_text(bench: Bench) -> None:
+    path = bench.put("a.txt", "Words.")
+    bench.run()
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(30))
+    assert bench.run().failed == 1
+    assert bench.rows["corpus/a.txt"].reason == "not_a_document"
+    assert bench.archive.passage_count == 0
+
+
+def test_a_copy_of_a_bad_file_fails_for_the_same_reason(bench: Bench) -> None:
+    for name in ("a.pdf", "b.pdf"):
+        (bench.folder / name).write_bytes(b"%PDF-1.4\nnothing of the kind")
+    report = bench.run()
+    assert set(bench.statuses(report).values()) == {"damaged"} and bench.parsed == ["a.pdf"]
+
+
+def test_a_file_named_itself_of_an_unknown_format_fails(bench: Bench) -> None:
+    report = bench.run(bench.put("a.docx", "words"))
+    assert bench.statuses(report) == {"corpus/a.docx": "unsupported_format"}
+
+
+def test_a_file_that_vanishes_is_unreadable_and_tried_again(bench: Bench) -> None:
+    path = bench.put("a.txt", "Words.")
+    real = bench.parse
+
+    def parse(paths: Iterable[str]) -> Generator[ParsedFile | DocumentError, None, None]:
+        def vanishing() -> Iterator[str]:
+            for each in paths:
+                Path(each).rename(path.with_suffix(".away"))
+                yield each
+
+        return real(vanishing())
+
+    bench.parse = parse  # type: ignore[method-assign]
+    assert bench.statuses(bench.run()) == {"corpus/a.txt": "unreadable"}
+    bench.parse = real  # type: ignore[method-assign]
+    path.with_suffix(".away").rename(path)
+    assert bench.statuses(bench.run()) == {"corpus/a.txt": "updated"}
+
+
+def test_nothing_found_and_nothing_there_are_told(bench: Bench) -> None:
+    with pytest.raises(NothingToDo, match="No documents"):
+        bench.run()
+    with pytest.raises(UserError, match="Check the path"):
+        bench.run(bench.folder / "nowhere")
+
+
+def test_equal_texts_are_embedded_once_and_stored_vectors_never_again(bench: Bench) -> None:
+    for name in ("a", "b"):
+        bench.put(f"{name}.md", f"## Same\n\nSame words.\n\n## {name}\n\nWords of {name}.")
+    bench.run()
+    assert len(bench.embedder.asked) == len(set(bench.embedder.asked)) == 3
+    bench.put("c.md", "## Same\n\nSame words.\n\n## New\n\nNew words.")
+    bench.run()
+    assert bench.embedder.asked == ["New\n## New\n\nNew words."]
+
+
+@pytest.mark.parametrize("paid", [False, True])
+def test_a_refused_key_stops_the_ingest_and_what_was_complete_stays(
+    bench: Bench, paid: bool
+) -> None:
+    for number in range(12):
+        bench.put(f"{number:02}.txt", f"Words of {number}.")
+    bench.embedder.failures = {3: ModelAuthError("The key is refused.")}
+    with pytest.raises(ModelAuthError):
+        bench.run(paid=paid)
+    assert list(bench.rows) == [f"corpus/{number:02}.txt" for number in range(8)]
+    assert bench.run().added == 4
+
+
+def test_vectors_that_were_paid_for_are_kept_before_their_document_is(bench: Bench) -> None:
+    bench.put("a.md", "\n\n".join(f"## S{n}\n\nWords of {n}." for n in range(12)))
+    bench.embedder.failures = {3: ModelAuthError("The key is refused.")}
+    with pytest.raises(ModelAuthError):
+        bench.run(paid=True)
+    assert not bench.rows
+    bench.run(paid=True)
+    assert len(bench.embedder.asked) == 4 and bench.archive.passage_count == 12
+
+
+def test_one_failed_embedding_call_fails_its_documents_until_the_next_run(bench: Bench) -> None:
+    for number in range(12):
+        bench.put(f"{number:02}.txt", f"Words of {number}.")
+    bench.embedder.failures = {2: ModelError("The endpoint answered nonsense.")}
+    report = bench.run()
+    assert (report.added, report.failed) == (8, 4)
+    assert {file.reason for file in report.files if file.status == "failed"} == {"embedding_failed"}
+    again = bench.run()
+    assert (again.updated, again.unchanged, again.failed) == (4, 8, 0)
+
+
+def test_embedding_that_fails_in_a_row_stops_the_ingest_and_blames_no_document(
+    bench: Bench,
+) -> None:
+    for number in range(20):
+        bench.put(f"{number:02}.txt", f"Words of {number}.")
+    bench.embedder.failures = {n: ModelError("Unreachable.") for n in (2, 3, 4)}
+    with pytest.raises(ModelError, match="Unreachable"):
+        bench.run()
+    assert [row.state for row in bench.rows.values()] == ["ready"] * 4
+
+
+def test_the_archive_is_opened_in_short_bursts(bench: Bench) -> None:
+    for number in range(9):
+        bench.put(f"{number}.txt", f"Words of {number}.")
+    bench.run(flush=FlushAt(passages=3))
+    assert bench.bursts == 1 + 3 * 2
+
+
+def test_passage_ids_do_not_depend_on_bursts(tmp_path: Path) -> None:
+    contents = []
+    for flush in (FlushAt(passages=1), FlushAt(passages=1_000)):
+        folder = tmp_path / str(flush.passages)
+        folder.mkdir()
+        bench = Bench(folder)
+        for number in range(7):
+            bench.put(f"{number}.md", f"# T{number}\n\n" + "Some words here. " * 90 * number + ".")
+        bench.run(flush=flush)
+        ids = [f"P{n}" for n in range(1, bench.archive.passage_count + 1)]
+        contents.append(bench.archive.passages(ids))
+    assert contents[0] == contents[1] and len(contents[0]) > 7
+
+
+def test_an_interrupted_ingest_keeps_what_was_committed_and_ends_its_workers(
+    bench: Bench,
+) -> None:
+    for number in range(9):
+        bench.put(f"{number}.txt", f"Words of {number}.")
+    closed = []
+    real = bench.parse
+
+    def parse(paths: Iterable[str]) -> Generator[ParsedFile | DocumentError, None, None]:
+        try:
+            for number, result in enumerate(real(paths)):
+                if number == 5:
+                    raise KeyboardInterrupt
+                yield result
+        finally:
+            closed.append(True)
+
+    bench.parse = parse  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(flush=FlushAt(passages=2))
+    assert closed == [True]
+    assert list(bench.rows) == [f"corpus/{number}.txt" for number in range(4)]
+    bench.parse = real  # type: ignore[method-assign]
+    report = bench.run()
+    assert (report.added, report.unchanged) == (5, 4)
+
+
+def test_with_real_workers_a_folder_gives_what_it_gives_without(tmp_path: Path) -> None:
+    archives = []
+    for workers in (0, 3):
+        folder = tmp_path / str(workers)
+        folder.mkdir()
+        bench = Bench(folder)
+        for number in range(6):
+            bench.put(f"{number}.md", f"# T\n\nWords of {number}. " * (1 + number * 30))
+        (bench.folder / "bad.pdf").write_bytes(b"%PDF-1.4\nnothing of the kind")
+        if workers:
+            bench.parse = Sandbox(TASK, workers).map  # type: ignore[method-assign]
+        bench.run()
+        archives.append(bench.archive)
+    ids = [f"P{n}" for n in range(1, archives[0].passage_count + 1)]
+    assert archives[0].passages(ids) == archives[1].passages(ids) != ()
+    assert archives[0].content_hash() == archives[1].content_hash()
+
+
+def test_names_that_are_no_text_reach_the_archive_as_text(bench: Bench) -> None:
+    with open(os.fsencode(bench.folder) + b"/bad\xff\nname.txt", "wb") as file:
+        file.write(b"A lone surrogate: " + b"\xed\xa0\x80 and words. " + "é".encode() * 40)
+    report = bench.run()
+    (name,) = bench.rows
+    assert name == "corpus/bad\\xff\\u000aname.txt" and report.added == 1
+    "\n".join([name, bench.archive.page(name, 1).text]).encode("utf-8")
+    shutil.rmtree(bench.folder)
+
+
+def test_vectors_are_those_of_the_indexed_texts(bench: Bench) -> None:
+    bench.put("a.md", "# Title\n\nWords.")
+    bench.run()
+    assert bench.embedder.asked == ["Title\n# Title\n\nWords."]
+    (best,) = bench.archive.vector_search(HashEmbedder().embed(bench.embedder.asked)[0], 1)
+    assert best.passage_id == "P1" and np.isclose(best.score, 1.0)
