@@ -196,7 +196,8 @@ class _Plan:
         other = self._stored.get(content_hash)
         if other is None:
             self._stored[content_hash] = file.name
-            status: FileStatus = "updated" if file.name in self._known else "added"
+            row = self._known.get(file.name)
+            status: FileStatus = "updated" if row and row.state != "failed" else "added"
             return _Step(file, status, content_hash, parse=True)
         holder = self._known.get(other)
         if holder is not None and not Path(path_of(holder)).exists():

@@ -262,7 +262,7 @@ def test_a_file_that_vanishes_is_unreadable_and_tried_again(bench: Bench) -> Non
     assert bench.statuses(bench.run()) == {"corpus/a.txt": "unreadable"}
     bench.parse = real  # type: ignore[method-assign]
     path.with_suffix(".away").rename(path)
-    assert bench.statuses(bench.run()) == {"corpus/a.txt": "updated"}
+    assert bench.statuses(bench.run()) == {"corpus/a.txt": "added"}
 
 
 def test_nothing_found_and_nothing_there_are_told(bench: Bench) -> None:
@@ -313,7 +313,7 @@ def test_one_failed_embedding_call_fails_its_documents_until_the_next_run(bench:
     assert (report.added, report.failed) == (8, 4)
     assert {file.reason for file in report.files if file.status == "failed"} == {"embedding_failed"}
     again = bench.run()
-    assert (again.updated, again.unchanged, again.failed) == (4, 8, 0)
+    assert (again.added, again.unchanged, again.failed) == (4, 8, 0)
 
 
 def test_embedding_that_fails_in_a_row_stops_the_ingest_and_blames_no_document(

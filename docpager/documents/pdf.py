@@ -6,6 +6,7 @@ its own.
 
 from __future__ import annotations
 
+import ctypes
 import io
 import logging
 import re
@@ -28,6 +29,7 @@ from docpager.types import PageText, ParsedDocument
 # pdfium puts a noncharacter where it joined the halves of a word that was hyphenated at a line
 # end: between small letters the hyphen was the typesetter's, else ("PaSa-GPT-4o") the author's.
 _HYPHEN = re.compile("(?<=\\w)[\ufffe\x02](?=\\w)")
+_NOTE_KINDS = frozenset({pdfium_c.FPDF_ANNOT_FREETEXT, pdfium_c.FPDF_ANNOT_TEXT})
 _FEW_CHARACTERS = 200
 """Pages with less ink than this are looked at twice."""
 _NO_TITLE = re.compile(
@@ -151,6 +153,9 @@ class _RawPage:
                 lines.append(_clean_line(line))
                 heights.append(_letter_height(textpage, place, line))
                 place += len(line) + 2
+            for note in _notes(page):
+                lines.append(note)
+                heights.append(0.0)
             objects = pdfium_c.FPDFPage_CountObjects(page)
             ink = sum(map(_ink, lines))
             low = ink < _FEW_CHARACTERS and ink < _text_objects(page, objects)
@@ -177,6 +182,21 @@ def _letter_height(textpage: pypdfium2.PdfTextPage, place: int, line: str) -> fl
         if same and pdfium_c.FPDFText_GetLooseCharBox(textpage, place + offset, box):
             return float(abs(box.top - box.bottom))
     return 0.0
+
+
+def _notes(page: pypdfium2.PdfPage) -> Iterator[str]:
+    """What is written on the page as a text box or a sticky note, one line for each."""
+    for number in range(pdfium_c.FPDFPage_GetAnnotCount(page)):
+        annotation = pdfium_c.FPDFPage_GetAnnot(page, number)
+        if not annotation:
+            continue
+        if pdfium_c.FPDFAnnot_GetSubtype(annotation) in _NOTE_KINDS:
+            size = pdfium_c.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0)
+            text = (ctypes.c_ushort * (size // 2))()
+            pdfium_c.FPDFAnnot_GetStringValue(annotation, b"Contents", text, size)
+            if note := one_line(bytes(text).decode("utf-16-le", errors="replace")):
+                yield note
+        pdfium_c.FPDFPage_CloseAnnot(annotation)
 
 
 def _text_objects(page: pypdfium2.PdfPage, objects: int) -> int:

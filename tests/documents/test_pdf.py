@@ -113,6 +113,17 @@ def test_a_file_under_another_name_or_behind_junk_is_a_pdf() -> None:
         assert parse_bytes(name, bytes_).document.pages[0].text == "Found anyway."
 
 
+def test_notes_and_text_boxes_are_part_of_their_page() -> None:
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("helvetica", size=11)
+    pdf.multi_cell(0, 6, "Printed words.")
+    pdf.text_annotation(20, 20, "A note\nby hand.")
+    pdf.free_text_annotation("In a box.", 20, 40, 60, 10)
+    (page,) = parse_bytes("x.pdf", bytes(pdf.output())).document.pages
+    assert page.text == "Printed words.\nA note by hand.\nIn a box."
+
+
 def test_encryption_with_an_empty_password_opens_and_with_another_does_not() -> None:
     data = make_pdf(("", "Secret."))
     opened = change(data, encryption=pikepdf.Encryption(owner="o", user=""))
