@@ -124,10 +124,15 @@ def _running_heads(lines: tuple[_Line, ...]) -> frozenset[str]:
     """Lines that stand, but for a page number at the end, on three pages or more."""
     pages: dict[str, set[int]] = {}
     for line in lines:
-        pages.setdefault(_PAGE_NUMBER.sub("", line.text), set()).add(line.page)
+        pages.setdefault(_without_page_number(line.text), set()).add(line.page)
     return frozenset(
-        line.text for line in lines if len(pages[_PAGE_NUMBER.sub("", line.text)]) >= _REPEATED
+        line.text for line in lines if len(pages[_without_page_number(line.text)]) >= _REPEATED
     )
+
+
+def _without_page_number(text: str) -> str:
+    # The number of "Chapter 7" is its name.
+    return text if _NUMBERED.fullmatch(text.strip()) else _PAGE_NUMBER.sub("", text)
 
 
 def _by_bookmark(lines: tuple[_Line, ...], bookmarks: tuple[Bookmark, ...]) -> tuple[Heading, ...]:

@@ -95,6 +95,11 @@ def test_headings_are_lines_in_taller_letters_but_for_running_heads() -> None:
     assert [chunk.heading for chunk in chunks if "quick" in chunk.text] == headings(outlined)
 
 
+def test_chapters_that_differ_by_their_number_alone_are_headings() -> None:
+    data = make_pdf(*((f"Chapter {number}", BODY) for number in range(1, 5)))
+    assert headings(parse_bytes("x.pdf", data)) == [f"Chapter {n}" for n in range(1, 5)]
+
+
 def test_bookmarks_go_before_the_look_of_lines() -> None:
     data = make_pdf(("Alpha words", BODY), ("Beta words", BODY), bookmarks=True)
     assert headings(parse_bytes("x.pdf", data)) == ["Alpha words", "Beta words"]
