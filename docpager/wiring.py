@@ -362,7 +362,7 @@ def greet(model: OpenModel) -> str:
     return f"{model.info.endpoint} answers, in {clock.monotonic() - began:.1f} s"
 
 
-def in_mode(chat: Chat, mode: ToolMode) -> Chat:
+def in_mode(chat: Chat, mode: ToolMode, window: int) -> Chat:
     """`chat` wrapped so that functions are offered the way `mode` says."""
     match mode:
         case "tools":
@@ -378,7 +378,7 @@ def in_mode(chat: Chat, mode: ToolMode) -> Chat:
         case "guided":
             from docpager.models.guided import GuidedChat
 
-            return GuidedChat(chat)
+            return GuidedChat(chat, window)
         case _:
             assert_never(mode)
 
@@ -614,7 +614,7 @@ def _models(config: Config, model: OpenModel, embedder: Embedder, trace: Trace) 
     guided = info.tool_mode == "guided"
     window = info.context_window
     return Models(
-        chat=in_mode(meter, info.tool_mode),
+        chat=in_mode(meter, info.tool_mode, info.context_window),
         info=info,
         meter=meter,
         counter=model.counter,
