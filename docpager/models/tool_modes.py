@@ -29,11 +29,11 @@ from docpager.models.endpoint import RefusedRequest
 from docpager.protocols import Chat
 from docpager.types import JSONValue, ToolMode
 
-REPAIR_RESERVE = 200
+REPAIR_RESERVE = 240
 """Tokens that a repair request may add to the prompt: `TextChat.prompt_tokens` counts them in."""
 
 _FORM = '{"thought": "why, in a few words", "function": "NAME", "arguments": {...}}'
-_EXCERPT = 80
+_EXCERPT = 40
 """Characters of an unreadable reply that the model is shown again."""
 
 
@@ -188,9 +188,9 @@ def _written(thought: str, item: ToolCall) -> str:
 
 
 def _repair(reply: ChatReply) -> str:
-    excerpt = reply.message.text[:_EXCERPT]
+    excerpt = " ".join(reply.message.text[:_EXCERPT].split())
     return (
-        f"{reply.problem} Your reply began: {excerpt!r}. "
+        f"{reply.problem} Your reply began: {excerpt} … "
         f"Reply again, with only this JSON object: {_FORM}"
     )
 
