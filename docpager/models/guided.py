@@ -9,6 +9,7 @@ the message. docs/guided.md has what was tried and measured.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import unicodedata
@@ -66,9 +67,11 @@ _NUMBER_WORD = re.compile(
     re.IGNORECASE,
 )
 _STOP = frozenset(
-    "a an and are as at be by did do does for from had has have he her his how in into is it its of"
-    " on or out that the their them they this to was were what when where which while who whom"
-    " whose why will with would than then there many much long old name".split()
+    _WORD.findall(
+        "a an and are as at be by did do does for from had has have he her his how in into is it "
+        "its of on or out that the their them they this to was were what when where which while "
+        "who whom whose why will with would than then there many much long old name"
+    )
 )
 
 _Script = Generator[ToolCall, str, None]
@@ -235,8 +238,8 @@ class GuidedChat:
     ) -> JSONValue:
         """One constrained call; None where the reply is unusable or the prompt too long."""
         messages: list[Message] = [SystemMessage(instructions)]
-        for given, reply in examples:
-            messages += [UserMessage(given), AssistantMessage(reply)]
+        for given, wanted in examples:
+            messages += [UserMessage(given), AssistantMessage(wanted)]
         request = ChatRequest(
             (*messages, UserMessage(text)),
             response_schema={
@@ -389,15 +392,11 @@ def _sentences(text: str) -> list[tuple[int, int]]:
             cuts.update((start, start + len(line)))
         start += len(line)
     ordered = sorted(cuts)
-    return [
-        (begin, end)
-        for begin, end in zip(ordered, ordered[1:], strict=False)
-        if text[begin:end].strip()
-    ]
+    return [(begin, end) for begin, end in itertools.pairwise(ordered) if text[begin:end].strip()]
 
 
 def excerpt(asked: str, text: str) -> str:
-    """The sentences nearest to the look-up with their neighbours, in order, about 800 characters."""
+    """The sentences nearest to the look-up, in order, about 800 characters."""
     if len(text) <= EXCERPT_CHARACTERS:
         return text
     spans = _sentences(text)

@@ -1,4 +1,4 @@
-"""The small prompts of guided mode; their examples are invented and share nothing with any corpus."""
+"""The small prompts of guided mode; their examples are invented."""
 
 from __future__ import annotations
 
