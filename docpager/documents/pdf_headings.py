@@ -202,12 +202,12 @@ def _could_be_heading(text: str) -> bool:
     stripped = text.strip()
     letters = sum(map(str.isalpha, stripped))
     return (
-        letters >= 2
-        and letters * 2 >= len(stripped)
+        letters >= 3
+        and letters * 2 >= len(stripped.replace(" ", ""))
         and len(stripped) <= _LONGEST
         and not stripped[0].islower()
         and not _ENDS_LIKE_TEXT.search(stripped)
-        and not _CONTENTS_LINE.search(stripped)
+        and (not _CONTENTS_LINE.search(stripped) or bool(_NUMBERED.fullmatch(stripped)))
     )
 
 
