@@ -139,7 +139,7 @@ class Executor:
 
 
 def parse_arguments(raw: str) -> dict[str, Any]:
-    """A call's arguments as a mapping; empty text means none.
+    """A call's arguments as a mapping; empty text means none, lone surrogates become `?`.
 
     Raises:
         FunctionError: they are no JSON object.
@@ -152,7 +152,18 @@ def parse_arguments(raw: str) -> dict[str, Any]:
         ) from error
     if not isinstance(parsed, dict):
         raise FunctionError("the arguments are no JSON object. Send one, such as {}.")
-    return parsed
+    return {str(name): _storable(value) for name, value in parsed.items()}
+
+
+def _storable(value: Any) -> Any:
+    """JSON may spell lone surrogates (`\\ud800`), which no store takes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _storable(item) for name, item in value.items()}
+    return value
 
 
 def _wants_heartbeat(raw: Mapping[str, Any], function: Function) -> bool:

@@ -99,6 +99,6 @@ def _modified(run: Path) -> float:
 
 
 def trace_line(event: Mapping[str, object]) -> str:
-    """One event as a line of UTF-8 JSON; lone surrogates become U+FFFD."""
+    """One event as a line of UTF-8 JSON; lone surrogates become `?`."""
     text = json.dumps(event, ensure_ascii=False, separators=(", ", ": "))
     return text.encode("utf-8", "replace").decode("utf-8") + "\n"

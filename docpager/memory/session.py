@@ -199,5 +199,5 @@ def _rows(file: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
 
 
 def _storable(text: str) -> str:
-    """Text that a UTF-8 store takes: lone surrogates become U+FFFD."""
+    """Text that a UTF-8 store takes: lone surrogates become `?`."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -174,7 +174,11 @@ class OpenAIChat:
                 for item in message.calls:
                     tokens += _CALL_OVERHEAD + self._count(item.name) + self._count(item.arguments)
         if request.functions:
-            tokens += _TOOLS_OVERHEAD + self._count(_dump(_wire_functions(request.functions)))
+            # Compact, as the SDK sends it: spaces between its signs would be a fifth more.
+            wired = json.dumps(
+                _wire_functions(request.functions), ensure_ascii=False, separators=(",", ":")
+            )
+            tokens += _TOOLS_OVERHEAD + self._count(wired)
         elif request.response_schema is not None and self._endpoint.is_openai:
             # OpenAI shows the schema to the model; elsewhere it only constrains the sampling.
             tokens += self._count(_dump(request.response_schema))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import string
 
 import pytest
@@ -11,17 +10,25 @@ from hypothesis import strategies as st
 
 from docpager.agent.functions import function_specs
 from docpager.agent.trace import trace_line
+from docpager.config import load
 from docpager.errors import BudgetReached, ModelAuthError, ModelError, UserError
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
+    ChatRequest,
+    SystemMessage,
     ToolCall,
     ToolResult,
     UserMessage,
 )
+from docpager.models.chat import OpenAIChat
+from docpager.models.endpoint import Endpoint
+from docpager.models.tokens import counter_for
+from docpager.models.tool_modes import REPAIR_RESERVE
 from docpager.prompts import NUDGE_YIELD, SYSTEM_INSTRUCTIONS
-from docpager.testing import CharacterCounter, ScriptedChat, call, say, several
-from docpager.types import Answer
+from docpager.testing import CharacterCounter, FrozenClock, ScriptedChat, call, say, several
+from docpager.types import Answer, ToolMode
+from docpager.wiring import in_mode
 from tests.agent.worlds import MILL, FreeMeter, World
 
 BORN = "Tamsin Hale was born in the harbour town of Kestwick"
@@ -360,13 +367,13 @@ def test_parts_of_a_long_page_together_are_the_page() -> None:
     assert any("has no part" in text for text in texts)
 
 
-def test_all_instructions_and_schemas_fit_into_900_tokens() -> None:
-    from docpager.config import load
-    from docpager.models.tokens import counter_for
-
+@pytest.mark.parametrize("mode", ["tools", "json", "text"])
+def test_instructions_and_functions_fit_into_900_tokens_in_every_mode(mode: ToolMode) -> None:
     counter = counter_for("gpt-4o", load().cache_dir / "vocabularies")
-    schemas = [[spec.name, spec.description, spec.parameters] for spec in function_specs()]
-    assert counter.count(SYSTEM_INSTRUCTIONS) + counter.count(json.dumps(schemas)) < 900
+    endpoint = Endpoint("http://127.0.0.1:9/v1", None, clock=FrozenClock())
+    chat = in_mode(OpenAIChat("gpt-4o", endpoint, counter), mode, 8192)
+    request = ChatRequest((SystemMessage(SYSTEM_INSTRUCTIONS),), function_specs())
+    assert chat.prompt_tokens(request) - (REPAIR_RESERVE if mode == "text" else 0) < 900
 
 
 def run_twice(replies: list[AssistantMessage]) -> tuple[Answer, str]:

@@ -45,3 +45,8 @@ def test_arguments_that_are_no_object_are_refused_with_advice(raw: str) -> None:
 
 def test_no_arguments_at_all_are_an_empty_object() -> None:
     assert parse_arguments("") == {}
+
+
+def test_lone_surrogates_in_arguments_are_repaired_at_every_depth() -> None:
+    parsed = parse_arguments('{"content": "a\\ud800", "citations": [{"quote": "\\udc00"}]}')
+    assert parsed == {"content": "a?", "citations": [{"quote": "?"}]}
