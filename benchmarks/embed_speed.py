@@ -10,11 +10,45 @@ import time
 
 from docpager.models.embedders import StaticEmbedder
 
-WORDS = (
-    "the of and in revenue quarter fiscal company agreement services products operating income "
-    "management risk net cash material financial statements related tax interest rate which were "
-    "customers growth compared increase decrease million percent liability assets segment market"
-).split()
+WORDS = [
+    "the",
+    "of",
+    "and",
+    "in",
+    "revenue",
+    "quarter",
+    "fiscal",
+    "company",
+    "agreement",
+    "services",
+    "products",
+    "operating",
+    "income",
+    "management",
+    "risk",
+    "net",
+    "cash",
+    "material",
+    "financial",
+    "statements",
+    "related",
+    "tax",
+    "interest",
+    "rate",
+    "which",
+    "were",
+    "customers",
+    "growth",
+    "compared",
+    "increase",
+    "decrease",
+    "million",
+    "percent",
+    "liability",
+    "assets",
+    "segment",
+    "market",
+]
 
 
 def main() -> None:
