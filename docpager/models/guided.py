@@ -205,7 +205,8 @@ class GuidedChat:
         steps: JSONValue = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_LOOK_UPS}
         said = self._ask(PLAN, examples, question, "steps", steps, _PLAN_TOKENS)
         plan = tuple(str(step).strip() for step in said) if isinstance(said, list) else ()
-        return plan if _sound(plan, question) else (question,)
+        # A single look-up is the question itself, for which there are results already.
+        return plan if len(plan) > 1 and _sound(plan, question) else (question,)
 
     def _read(self, asked: str, passage: _Seen) -> str:
         examples = [(reading(p, q), as_json("answer", a)) for p, q, a in READ_EXAMPLES]
@@ -296,11 +297,11 @@ def _last_result(messages: Sequence[Message]) -> str:
 
 
 def _passages(result: str) -> list[_Seen]:
-    headers = list(_HEADER.finditer(result))
-    ends = [header.start() for header in headers[1:]] + [len(result)]
+    headers = [*_HEADER.finditer(result)]
+    starts = [header.start() for header in headers] + [len(result)]
     return [
         _Seen(header.group(1), header.group(2), result[header.end() : end].strip())
-        for header, end in zip(headers, ends, strict=True)
+        for header, end in zip(headers, starts[1:], strict=True)
     ]
 
 
@@ -429,8 +430,12 @@ def accepted_quote(asked: str, answer: str, text: str) -> str:
     if not holding:
         return ""
     terms = _terms(asked)
-    best = max(holding, key=lambda at: (len(terms & _terms(_around(text, spans, at))), -at))
-    return _long_enough(text, spans, best)
+
+    def nearness(at: int) -> tuple[int, int, int]:
+        own = text[spans[at][0] : spans[at][1]]
+        return len(terms & _terms(own)), len(terms & _terms(_around(text, spans, at))), -at
+
+    return _long_enough(text, spans, max(holding, key=nearness))
 
 
 def _stands_in(answer: str, text: str) -> bool:
