@@ -32,6 +32,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 }
 _MIGRATIONS_TABLE = "CREATE TABLE migration (number INTEGER, name VARCHAR)"
 _LOCK_HOLDER = re.compile(r"\(PID (\d+)\)")
+_INTERRUPTED = "Query interrupted"
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 0.5
 _LEFTOVER_AGE_S = 3600.0
@@ -91,10 +92,20 @@ def connect(
 
 @contextmanager
 def mapped_errors(path: Path | None, kind: str = "archive") -> Iterator[None]:
-    """Within it, what DuckDB raises about the file at `path` is an `ArchiveError`."""
+    """Within it, what DuckDB raises about the file at `path` is an `ArchiveError`.
+
+    Ctrl-C during a query stays a `KeyboardInterrupt`: DuckDB reports it as an interrupted query,
+    or as a bare `RuntimeError` that has no other mark than its text.
+    """
     where = path or "in memory"
     try:
         yield
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        raise
     except duckdb.Error as error:
         first_line = str(error).strip().split("\n", 1)[0]
         raise ArchiveError(

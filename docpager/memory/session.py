@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 
 from docpager.errors import UserError
-from docpager.memory.db import Migration, connect, transaction
+from docpager.memory.db import Migration, connect, mapped_errors, transaction
 from docpager.memory.recall import RecallEntry, entry_of
 from docpager.memory.working_context import WorkingContextVersion
 from docpager.messages import Message
@@ -168,7 +168,7 @@ class Session:
     def _write(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         if self._file is None or not rows:
             return
-        with transaction(self._file):
+        with mapped_errors(None, "session"), transaction(self._file):
             for row in rows:
                 self._file.execute(statement, row)
 
