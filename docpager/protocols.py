@@ -120,6 +120,12 @@ class ArchivalStore(Protocol):
     def passages(self, passage_ids: Sequence[str]) -> tuple[Passage, ...]:
         """These passages, in the order asked; ids that do not exist are left out."""
 
+    def passage_tokens(self, passage_ids: Sequence[str]) -> tuple[int, ...]:
+        """Tokens of each of these passages as counted at ingest, in the order asked; 0 if unknown.
+
+        Cheap for a whole ranking, of which the texts are not needed to size its pages.
+        """
+
     def document(self, name: str) -> Document:
         """The ready document of that name, or of which it is a unique end.
 

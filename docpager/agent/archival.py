@@ -15,7 +15,8 @@ from docpager.types import PageRef, PageText, Passage, Scored
 
 _LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)
 _CUT_NOTE = "(cut: it is longer than a page of results; read_document gives the rest)"
-_HEADER_TOKENS = 12
+_HEADER_TOKENS = 24
+"""Of the line above a passage: its id, a document's name, a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +156,11 @@ class ArchivalMemory:
     def _costs(self, ordered: Sequence[Scored]) -> list[int]:
         """What each hit will take of a page, from the token counts made at ingest."""
         scale = self._text_cost("measure " * 50) / max(1, self._counter.count("measure " * 50))
-        passages = {
-            passage.passage_id: passage
-            for passage in self._passages([scored.passage_id for scored in ordered])
-        }
+        ids = [scored.passage_id for scored in ordered]
+        inserts = {insert.passage_id: insert.tokens for insert in self._session.inserts}
+        stored = zip(ids, self._store.passage_tokens(ids), strict=True)
         return [
-            int(scale * (passage.tokens + len(passage.document) // 3 + _HEADER_TOKENS)) + 1
-            for scored in ordered
-            if (passage := passages[scored.passage_id])
+            int(scale * (inserts.get(name, tokens) + _HEADER_TOKENS)) + 1 for name, tokens in stored
         ]
 
     def _render(self, first: str, passages: Sequence[Passage], next_page: int | None) -> Shown:

@@ -123,6 +123,7 @@ class _Live(NamedTuple):
     documents: npt.NDArray[np.int32]
     lengths: npt.NDArray[np.int32]
     """Terms."""
+    tokens: npt.NDArray[np.int32]
 
 
 class Archive:
@@ -273,6 +274,17 @@ class Archive:
         found = {passage.passage_id: passage for passage in self._select(f"p.number IN ({marks})")}
         return tuple(found[name] for name in passage_ids if name in found)
 
+    def passage_tokens(self, passage_ids: Sequence[str]) -> tuple[int, ...]:
+        """Tokens of each passage as counted at ingest, in the order asked; 0 if unknown."""
+        rows, tokens = self._row_of, self._live.tokens
+        found = []
+        for name in passage_ids:
+            match = _PASSAGE_ID.fullmatch(name)
+            number = int(match.group(1)) if match else 0
+            row = int(rows[number]) if number < len(rows) else -1
+            found.append(int(tokens[row]) if row >= 0 and number else 0)
+        return tuple(found)
+
     def page(self, document: str, page_number: int) -> PageText:
         """One page (or section) of a ready document, by its exact name.
 
@@ -322,9 +334,9 @@ class Archive:
     def _live(self) -> _Live:
         with db.mapped_errors(self._path):
             rows = self._connection.execute(
-                "SELECT number, document, length FROM passage ORDER BY number"
+                "SELECT number, document, length, tokens FROM passage ORDER BY number"
             ).fetchnumpy()
-        return _Live(rows["number"], rows["document"], rows["length"])
+        return _Live(rows["number"], rows["document"], rows["length"], rows["tokens"])
 
     @cached_property
     def _row_of(self) -> npt.NDArray[np.int32]:

@@ -102,6 +102,11 @@ class InMemoryArchive:
         known = {f"P{number}": number for number in self._chunks}
         return tuple(self._passage(known[name]) for name in passage_ids if name in known)
 
+    def passage_tokens(self, passage_ids: Sequence[str]) -> tuple[int, ...]:
+        """Tokens of each passage as counted at ingest, in the order asked; 0 if unknown."""
+        known = {passage.passage_id: passage.tokens for passage in self.passages(passage_ids)}
+        return tuple(known.get(name, 0) for name in passage_ids)
+
     def document(self, name: str) -> Document:
         """The ready document of that name, or of which it is a unique end."""
         return find_document(self.documents(), name)

@@ -295,6 +295,16 @@ def test_passages_come_in_the_order_asked_without_those_that_do_not_exist(
         assert ids(store.passages(asked)) == ["P3", "P1", "P3"]
 
 
+def test_token_counts_come_in_the_order_asked_and_are_zero_for_what_is_not_there(
+    library: Library,
+) -> None:
+    fill(library, {"c/a.pdf": ["word " * 8, "word " * 16]})
+    with library.reading() as store:
+        wanted = ["P2", "P9", "N1", "P0", "P1", "P2"]
+        assert store.passage_tokens(wanted) == (20, 0, 0, 0, 10, 20)
+        assert store.passage_tokens([]) == ()
+
+
 def test_numbers_are_never_used_again(library: Library) -> None:
     fill(library, {"c/a": GAUSS, "c/b": EULER})
     with library.writing() as writer:
