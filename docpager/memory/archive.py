@@ -62,11 +62,11 @@ place."""
 
 MIGRATIONS: tuple[db.Migration, ...] = (
     db.Migration(
-        "archive",
+        "archive 1",
         (
-            "CREATE TABLE meta (key VARCHAR NOT NULL, value VARCHAR NOT NULL)",
-            "INSERT INTO meta VALUES ('generation', '0'), ('next_document', '1'),"
-            " ('next_passage', '1')",
+            "CREATE TABLE meta (generation BIGINT NOT NULL, next_document INTEGER NOT NULL,"
+            " next_passage INTEGER NOT NULL, embedder VARCHAR)",
+            "INSERT INTO meta VALUES (0, 1, 1, NULL)",
             "CREATE TABLE document (id INTEGER NOT NULL, name VARCHAR NOT NULL,"
             " state VARCHAR NOT NULL, content_hash VARCHAR NOT NULL, size BIGINT NOT NULL,"
             " root VARCHAR NOT NULL, mtime_ns BIGINT NOT NULL, paged BOOLEAN NOT NULL,"
@@ -82,8 +82,7 @@ MIGRATIONS: tuple[db.Migration, ...] = (
             " line INTEGER NOT NULL, tokens INTEGER NOT NULL, text_hash VARCHAR NOT NULL,"
             " length INTEGER NOT NULL, distinct_terms INTEGER NOT NULL)",
             "CREATE INDEX passage_document ON passage (document)",
-            postings.TABLE,
-            postings.INDEX,
+            *postings.SCHEMA,
         ),
     ),
 )
@@ -91,8 +90,7 @@ MIGRATIONS: tuple[db.Migration, ...] = (
 _DOCUMENT_FIELDS = tuple(field.name for field in fields(Document))
 _DOCUMENT_COLUMNS = ", ".join(_DOCUMENT_FIELDS)
 _PASSAGE_COLUMNS = (
-    "p.number, d.name, p.text, p.first_page, p.last_page, d.paged, p.start_at, p.end_at,"
-    " p.heading, p.line, p.tokens"
+    "number, document, text, first_page, last_page, start_at, end_at, heading, line, tokens"
 )
 _PASSAGE_ID = re.compile(r"P([1-9][0-9]{0,8})")
 
@@ -114,6 +112,15 @@ class ArchiveStatus:
     """Steps of the schema."""
     embedder: EmbedderIdentity | None
     """None while nothing was ingested."""
+
+
+class _Meta(NamedTuple):
+    """The archive's own row."""
+
+    generation: int
+    next_document: int
+    next_passage: int
+    identity: EmbedderIdentity | None
 
 
 class _Live(NamedTuple):
@@ -162,10 +169,10 @@ class Archive:
 
     # ---- what it holds
 
-    @cached_property
+    @property
     def generation(self) -> int:
         """Grows with every committed change."""
-        return int(self._meta("generation") or 0)
+        return self._meta.generation
 
     @property
     def passage_count(self) -> int:
@@ -186,8 +193,7 @@ class Archive:
 
     def embedder_identity(self) -> EmbedderIdentity | None:
         """Which embedder made the vectors; None while nothing was ingested."""
-        kept = self._meta("embedder")
-        return identity_from_json(kept) if kept else None
+        return self._meta.identity
 
     def content_hash(self) -> str:
         """A hash of what can be found: the ready documents' names and bytes, and the embedder."""
@@ -271,7 +277,7 @@ class Archive:
         if not numbers:
             return ()
         marks = ", ".join(str(number) for number in sorted(set(numbers)))
-        found = {passage.passage_id: passage for passage in self._select(f"p.number IN ({marks})")}
+        found = {passage.passage_id: passage for passage in self._select(f"number IN ({marks})")}
         return tuple(found[name] for name in passage_ids if name in found)
 
     def passage_tokens(self, passage_ids: Sequence[str]) -> tuple[int, ...]:
@@ -313,22 +319,34 @@ class Archive:
     def page_passages(self, document: str, page_number: int) -> tuple[Passage, ...]:
         """The passages of which some text stands on that page, in order."""
         return self._select(
-            "p.document = ? AND p.first_page <= ? AND p.last_page >= ?",
+            "document = ? AND first_page <= ? AND last_page >= ?",
             [self._ids.get(document, 0), page_number, page_number],
         )
 
     # ---- read once
 
     @cached_property
+    def _meta(self) -> _Meta:
+        with db.mapped_errors(self._path):
+            return _read_meta(self._connection)
+
+    @cached_property
     def _documents(self) -> tuple[Document, ...]:
         with db.mapped_errors(self._path):
-            return read_documents(self._connection)
+            return _read_documents(self._connection)
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[str, bool]]:
+        """Name of each ready document, and whether it has pages, by its number."""
+        with db.mapped_errors(self._path):
+            rows = self._connection.execute(
+                "SELECT id, name, paged FROM document WHERE state = 'ready'"
+            ).fetchall()
+        return {number: (name, paged) for number, name, paged in rows}
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        with db.mapped_errors(self._path):
-            rows = self._connection.execute("SELECT name, id FROM document WHERE state = 'ready'")
-            return dict(rows.fetchall())
+        return {name: number for number, (name, _) in self._places.items()}
 
     @cached_property
     def _live(self) -> _Live:
@@ -361,10 +379,6 @@ class Archive:
         return rows["number"].astype(np.int64), np.stack(list(rows["v"]))
 
     # ---- queries
-
-    def _meta(self, key: str) -> str | None:
-        with db.mapped_errors(self._path):
-            return read_meta(self._connection, key)
 
     def _scanned(
         self, query: Vectors, identity: EmbedderIdentity
@@ -399,13 +413,41 @@ class Archive:
         return np.isin(self._live.documents, np.array(wanted, np.int32))
 
     def _select(self, where: str, values: Sequence[object] = ()) -> tuple[Passage, ...]:
+        # Without a join: beside one, DuckDB would not look passages up by their index.
         with db.mapped_errors(self._path):
             rows = self._connection.execute(
-                f"SELECT {_PASSAGE_COLUMNS} FROM passage p JOIN document d ON d.id = p.document"
-                f" WHERE {where} ORDER BY p.number",
+                f"SELECT {_PASSAGE_COLUMNS} FROM passage WHERE {where} ORDER BY number",
                 list(values),
             ).fetchall()
-        return tuple(_passage(*row) for row in rows)
+        return tuple(self._passage(*row) for row in rows)
+
+    def _passage(
+        self,
+        number: int,
+        document: int,
+        text: str,
+        first_page: int,
+        last_page: int,
+        start: int,
+        end: int,
+        heading: str,
+        line: int,
+        tokens: int,
+    ) -> Passage:
+        name, paged = self._places[document]
+        return Passage(
+            f"P{number}",
+            name,
+            text,
+            first_page,
+            last_page,
+            paged,
+            start,
+            end,
+            heading,
+            line or None,
+            tokens,
+        )
 
 
 class ArchiveFile:
@@ -419,9 +461,9 @@ class ArchiveFile:
     ) -> None:
         self._connection = connection
         self._path = path
+        self._changed = False
         with db.mapped_errors(path):
-            kept = read_meta(connection, "embedder")
-            self._identity = identity_from_json(kept) if kept else None
+            self._meta = _read_meta(connection)
             if identity is not None:
                 self._settle(identity)
 
@@ -430,7 +472,7 @@ class ArchiveFile:
     def documents(self) -> tuple[Document, ...]:
         """All documents, failed ones too, by name."""
         with db.mapped_errors(self._path):
-            return read_documents(self._connection)
+            return _read_documents(self._connection)
 
     def missing_vectors(self, text_hashes: Sequence[str]) -> frozenset[str]:
         """Those of `text_hashes` for which the archive has no vector yet."""
@@ -445,22 +487,20 @@ class ArchiveFile:
         Raises:
             ArchiveError: a vector is not finite, is zero, or has another dimension (I5).
         """
-        if self._identity is None:
+        if self._meta.identity is None:
             raise ArchiveError(
                 "The archive was opened without an embedder. Name it to open_writer."
             )
-        rows = unit_rows(vectors, self._identity.dimension)
+        rows = unit_rows(vectors, self._meta.identity.dimension)
         if len(rows) != len(text_hashes):
             raise ArchiveError(f"{len(rows)} vectors came for {len(text_hashes)} texts.")
-        with self._change(grows=False):
-            missing = self._missing(text_hashes)
-            first_of = {name: at for at, name in enumerate(text_hashes) if name in missing}
-            if not first_of:
-                return
-            kept = np.empty(len(first_of), dtype=object)
-            kept[:] = [rows[at] for at in first_of.values()]
-            names = db.strings(first_of)
-            db.insert_rows(self._connection, "vector", {"text_hash": names, "v": kept})
+        first_of = dict(zip(reversed(text_hashes), reversed(rows), strict=True))
+        kept = np.empty(len(first_of), dtype=object)
+        kept[:] = list(first_of.values())
+        columns = {"text_hash": db.strings(first_of), "v": kept}
+        if first_of:
+            with db.mapped_errors(self._path), db.transaction(self._connection):
+                db.insert_rows(self._connection, "vector", columns, "ON CONFLICT DO NOTHING")
 
     def store(
         self, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk]
@@ -495,11 +535,10 @@ class ArchiveFile:
             unused = self._forget([stored.name])
             number = self._insert_document(stored)
             self._insert_pages(number, parsed.pages)
-            self._insert_passages(number, chunks, hashes)
+            kept = self._insert_passages(number, chunks, hashes)
+            if kept != len(chunks):
+                raise ArchiveError(f"{kept} of {len(chunks)} passages of {stored.name} were kept.")
             self._remove_unused_vectors(unused)
-            (count,) = self._one("SELECT count(*) FROM passage WHERE document = ?", [number])
-            if count != len(chunks):
-                raise ArchiveError(f"{count} of {len(chunks)} passages of {stored.name} were kept.")
         return stored
 
     def record(self, document: Document) -> None:
@@ -540,43 +579,53 @@ class ArchiveFile:
         return int(before - after)
 
     def close(self) -> None:
-        """Merge postings and write the log into the file, then let others in."""
+        """Pack postings and write the log into the file, then let others in."""
         try:
-            with db.mapped_errors(self._path):
-                (live,) = self._one("SELECT coalesce(sum(distinct_terms), 0) FROM passage")
-                postings.merge_segments(self._connection, int(live))
+            if self._changed:
+                with db.mapped_errors(self._path):
+                    (live,) = self._one("SELECT coalesce(sum(distinct_terms), 0) FROM passage")
+                    postings.pack(self._connection, int(live))
         finally:
             self._connection.close()
 
     # ---- parts of a transaction
 
     @contextmanager
-    def _change(self, *, grows: bool = True) -> Iterator[None]:
-        with db.mapped_errors(self._path), db.transaction(self._connection):
-            yield
-            if grows:
-                (generation,) = self._one("SELECT value FROM meta WHERE key = 'generation'")
-                self._write_meta("generation", str(int(generation) + 1))
+    def _change(self) -> Iterator[None]:
+        """A transaction at whose end the generation has grown and the counters are kept."""
+        before = self._meta
+        try:
+            with db.mapped_errors(self._path), db.transaction(self._connection):
+                yield
+                self._meta = self._meta._replace(generation=before.generation + 1)
+                self._connection.execute(
+                    "UPDATE meta SET generation = ?, next_document = ?, next_passage = ?",
+                    list(self._meta[:3]),
+                )
+        except BaseException:
+            self._meta = before
+            raise
+        self._changed = True
 
     def _settle(self, identity: EmbedderIdentity) -> None:
-        if self._identity is not None:
-            check_identity(self._identity, identity)
+        if self._meta.identity is not None:
+            check_identity(self._meta.identity, identity)
             return
         with db.transaction(self._connection):
             self._connection.execute(
                 "CREATE TABLE vector (text_hash VARCHAR PRIMARY KEY,"
                 f" v FLOAT[{int(identity.dimension)}] NOT NULL)"
             )
-            self._write_meta("embedder", identity_to_json(identity))
-        self._identity = identity
+            self._connection.execute("UPDATE meta SET embedder = ?", [identity_to_json(identity)])
+        self._meta = self._meta._replace(identity=identity)
 
     def _missing(self, text_hashes: Sequence[str]) -> frozenset[str]:
         wanted = list(dict.fromkeys(text_hashes))
-        if self._identity is None or not wanted:
+        if self._meta.identity is None or not wanted:
             return frozenset(wanted)
+        marks = ", ".join("?" * len(wanted))
         rows = self._connection.execute(
-            "SELECT text_hash FROM vector WHERE text_hash IN (SELECT unnest(?::VARCHAR[]))",
-            [wanted],
+            f"SELECT text_hash FROM vector WHERE text_hash IN ({marks})", wanted
         ).fetchall()
         return frozenset(wanted).difference(name for (name,) in rows)
 
@@ -639,7 +688,8 @@ class ArchiveFile:
             )
 
     def _insert_document(self, document: Document) -> int:
-        number = self._take("next_document", 1)
+        number = self._meta.next_document
+        self._meta = self._meta._replace(next_document=number + 1)
         values = [getattr(document, name) for name in _DOCUMENT_FIELDS]
         marks = ", ".join("?" * (len(values) + 1))
         self._connection.execute(
@@ -679,10 +729,12 @@ class ArchiveFile:
 
     def _insert_passages(
         self, document: int, chunks: Sequence[Chunk], hashes: Sequence[str]
-    ) -> None:
+    ) -> int:
+        """Insert passages with their postings; returns how many the archive has taken."""
         if not chunks:
-            return
-        first = self._take("next_passage", len(chunks))
+            return 0
+        first = self._meta.next_passage
+        self._meta = self._meta._replace(next_passage=first + len(chunks))
         numbers = np.arange(first, first + len(chunks), dtype=np.int32)
         counted = [Counter(postings.terms(chunk.indexed_text)) for chunk in chunks]
         columns = {
@@ -700,18 +752,8 @@ class ArchiveFile:
             "length": np.array([counts.total() for counts in counted], np.int32),
             "distinct_terms": np.array([len(counts) for counts in counted], np.int32),
         }
-        db.insert_rows(self._connection, "passage", columns)
-        postings.insert_segment(self._connection, numbers, counted)
-
-    def _take(self, counter: str, count: int) -> int:
-        """The first of `count` numbers that were never given before."""
-        (value,) = self._one("SELECT value FROM meta WHERE key = ?", [counter])
-        self._write_meta(counter, str(int(value) + count))
-        return int(value)
-
-    def _write_meta(self, key: str, value: str) -> None:
-        self._connection.execute("DELETE FROM meta WHERE key = ?", [key])
-        self._connection.execute("INSERT INTO meta VALUES (?, ?)", [key, value])
+        postings.insert_segment(self._connection, document, numbers, counted)
+        return db.insert_rows(self._connection, "passage", columns)
 
     def _one(self, query: str, values: Sequence[object] = ()) -> tuple[Any, ...]:
         (row,) = self._connection.execute(query, list(values)).fetchall()
@@ -753,41 +795,15 @@ def open_writer(
         writer.close()
 
 
-def read_documents(connection: duckdb.DuckDBPyConnection) -> tuple[Document, ...]:
-    """All documents, by name."""
+def _read_documents(connection: duckdb.DuckDBPyConnection) -> tuple[Document, ...]:
     rows = connection.execute(f"SELECT {_DOCUMENT_COLUMNS} FROM document ORDER BY name").fetchall()
     return tuple(Document(**dict(zip(_DOCUMENT_FIELDS, row, strict=True))) for row in rows)
 
 
-def read_meta(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
-    """A value of the archive's own; None if it has none."""
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", [key]).fetchone()
-    return str(row[0]) if row else None
-
-
-def _passage(
-    number: int,
-    document: str,
-    text: str,
-    first_page: int,
-    last_page: int,
-    paged: bool,
-    start: int,
-    end: int,
-    heading: str,
-    line: int,
-    tokens: int,
-) -> Passage:
-    return Passage(
-        f"P{number}",
-        document,
-        text,
-        first_page,
-        last_page,
-        paged,
-        start,
-        end,
-        heading,
-        line or None,
-        tokens,
-    )
+def _read_meta(connection: duckdb.DuckDBPyConnection) -> _Meta:
+    (row,) = connection.execute(
+        "SELECT generation, next_document, next_passage, embedder FROM meta"
+    ).fetchall()
+    generation, next_document, next_passage, embedder = row
+    identity = identity_from_json(embedder) if embedder else None
+    return _Meta(generation, next_document, next_passage, identity)

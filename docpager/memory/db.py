@@ -292,13 +292,20 @@ def insert_rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     columns: Mapping[str, npt.NDArray[np.generic]],
-) -> None:
-    """Append rows, given as equally long columns by name; strings are in arrays of objects."""
+    conflict: str = "",
+) -> int:
+    """Append rows, given as equally long columns by name; returns how many were taken.
+
+    Strings are in arrays of objects. `conflict` is an `ON CONFLICT` clause.
+    """
     connection.register("new_rows", columns)
     try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows")
+        ((taken,),) = connection.execute(
+            f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {conflict}"
+        ).fetchall()
     finally:
         connection.unregister("new_rows")
+    return int(taken)
 
 
 def strings(values: Iterable[str]) -> npt.NDArray[np.object_]:

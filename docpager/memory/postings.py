@@ -8,9 +8,12 @@ The score of a passage for a query is the sum over the query's distinct terms of
 where n is how often the term stands in the passage, length the passage's number of terms, N the
 number of passages, and df how many of them hold the term.
 
-Postings are kept as one row for each term and *segment*. A stored document is a segment of its
-own; segments are merged so that each is larger than twice all the smaller ones, hence few. What
-is removed stays in its segment, is passed over by every reader, and goes at the next merge.
+Postings are packed: one row of table `posting` has a term and all its passages, and is found by
+an index. As rows cannot be taken out of such an index cheaply, a stored document's postings go to
+`fresh_posting` first, a *segment* of their own, which is scanned. Segments are merged so that each
+is larger than twice all the smaller ones, hence few; when they are together a third of `posting`,
+all is folded into a new `posting`. What is removed stays where it is, is passed over by every
+reader, and goes at a later merge or fold.
 """
 
 from __future__ import annotations
@@ -152,19 +155,33 @@ def score_texts(query: str, texts: Sequence[str], statistics: TermStatistics) ->
 
 # ---- kept in DuckDB --------------------------------------------------------------------------
 
-TABLE = (
-    "CREATE TABLE posting (segment INTEGER NOT NULL, term VARCHAR NOT NULL,"
-    " numbers INTEGER[] NOT NULL, counts INTEGER[] NOT NULL)"
+SCHEMA = (
+    "CREATE TABLE posting (term VARCHAR NOT NULL, numbers INTEGER[] NOT NULL,"
+    " counts INTEGER[] NOT NULL)",
+    "CREATE INDEX posting_term ON posting (term)",
+    "CREATE TABLE fresh_posting (segment INTEGER NOT NULL, term VARCHAR NOT NULL,"
+    " numbers INTEGER[] NOT NULL, counts INTEGER[] NOT NULL)",
 )
-INDEX = "CREATE INDEX posting_term ON posting (term)"
+FOLD_SHARE = 3
+"""Fresh postings are folded in when they are more than 1 / FOLD_SHARE of the packed ones."""
+DEAD_SHARE = 4
+"""All is folded when more than 1 / DEAD_SHARE of all postings are of removed passages."""
 
 
 def insert_segment(
     connection: duckdb.DuckDBPyConnection,
+    segment: int,
     numbers: npt.NDArray[np.int32],
     counted: Sequence[Counter[str]],
 ) -> None:
-    """Keep the postings of new passages, whose terms are counted in `counted`, as a segment."""
+    """Keep the postings of new passages, whose terms are counted in `counted`, as a segment.
+
+    Args:
+        connection: Within a transaction.
+        segment: The document's number, which no other segment has.
+        numbers: The passages' numbers.
+        counted: For each passage how often it holds each of its terms.
+    """
     rows = {
         "term": np.array([term for counts in counted for term in counts], dtype=object),
         "number": np.repeat(numbers, [len(counts) for counts in counted]),
@@ -172,23 +189,26 @@ def insert_segment(
     }
     if not len(rows["term"]):
         return
-    segment = _next_segment(connection)
     connection.register("new_posting", rows)
-    connection.execute(
-        "INSERT INTO posting SELECT ?, term, list(number ORDER BY number),"
-        " list(n ORDER BY number) FROM new_posting GROUP BY term",
-        [segment],
-    )
-    connection.unregister("new_posting")
+    try:
+        connection.execute(
+            "INSERT INTO fresh_posting SELECT ?, term, list(number ORDER BY number),"
+            " list(n ORDER BY number) FROM new_posting GROUP BY term",
+            [segment],
+        )
+    finally:
+        connection.unregister("new_posting")
 
 
 def read_postings(connection: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> Postings:
-    """The postings of `wanted` from all segments; those of removed passages are among them."""
+    """The postings of `wanted`, packed and fresh; those of removed passages are among them."""
     if not wanted:
         return {}
     marks = ", ".join("?" * len(wanted))
     rows = connection.execute(
-        f"SELECT term, numbers, counts FROM posting WHERE term IN ({marks})", list(wanted)
+        f"SELECT term, numbers, counts FROM posting WHERE term IN ({marks}) UNION ALL"
+        f" SELECT term, numbers, counts FROM fresh_posting WHERE term IN ({marks})",
+        [*wanted, *wanted],
     ).fetchnumpy()
     pieces: dict[str, list[tuple[Integers, Integers]]] = {}
     for term, numbers, counts in zip(rows["term"], rows["numbers"], rows["counts"], strict=True):
@@ -199,35 +219,58 @@ def read_postings(connection: duckdb.DuckDBPyConnection, wanted: Sequence[str]) 
     }
 
 
-def merge_segments(connection: duckdb.DuckDBPyConnection, live_postings: int) -> None:
-    """Merge small segments, or all of them when over a quarter is of removed passages.
+def pack(connection: duckdb.DuckDBPyConnection, live_postings: int) -> None:
+    """Fold fresh postings into the packed ones when it is time, else merge small segments.
 
     Args:
         connection: Outside of a transaction.
         live_postings: How many postings there would be without those of removed passages.
     """
+    (packed,) = _row(connection, "SELECT coalesce(sum(len(numbers)), 0) FROM posting")
     sizes = connection.execute(
-        "SELECT segment, sum(len(numbers)) AS size FROM posting GROUP BY segment ORDER BY size, 1"
+        "SELECT segment, sum(len(numbers)) AS size FROM fresh_posting"
+        " GROUP BY segment ORDER BY size, segment"
     ).fetchall()
-    total = sum(size for _, size in sizes)
-    if 4 * (total - live_postings) > total:
-        chosen = [segment for segment, _ in sizes]
-    else:
-        chosen = smallest_run(sizes)
-    if not chosen:
-        return
-    marks = ", ".join(str(segment) for segment in chosen)
-    merged = _next_segment(connection)
+    fresh = sum(size for _, size in sizes)
+    dead = packed + fresh - live_postings
     with transaction(connection):
-        connection.execute(
-            "INSERT INTO posting"
-            " SELECT ?, term, list(number ORDER BY number), list(n ORDER BY number)"
-            " FROM (SELECT term, unnest(numbers) AS number, unnest(counts) AS n"
-            f"       FROM posting WHERE segment IN ({marks}))"
-            " WHERE number IN (SELECT number FROM passage) GROUP BY term",
-            [merged],
-        )
-        connection.execute(f"DELETE FROM posting WHERE segment IN ({marks})")
+        if FOLD_SHARE * fresh > packed or DEAD_SHARE * dead > packed + fresh:
+            _fold(connection)
+        elif chosen := smallest_run(sizes):
+            _merge(connection, chosen)
+
+
+def _fold(connection: duckdb.DuckDBPyConnection) -> None:
+    both = (
+        "SELECT term, numbers, counts FROM posting UNION ALL"
+        " SELECT term, numbers, counts FROM fresh_posting"
+    )
+    connection.execute(f"CREATE TABLE folded_posting AS {_grouped(both)}")
+    connection.execute("DROP TABLE posting")
+    connection.execute("ALTER TABLE folded_posting RENAME TO posting")
+    connection.execute("CREATE INDEX posting_term ON posting (term)")
+    connection.execute("DELETE FROM fresh_posting")
+
+
+def _merge(connection: duckdb.DuckDBPyConnection, segments: Sequence[int]) -> None:
+    marks = ", ".join(str(segment) for segment in segments)
+    chosen = f"SELECT term, numbers, counts FROM fresh_posting WHERE segment IN ({marks})"
+    connection.execute(f"CREATE TEMP TABLE merged_posting AS {_grouped(chosen)}")
+    connection.execute(f"DELETE FROM fresh_posting WHERE segment IN ({marks})")
+    connection.execute(
+        f"INSERT INTO fresh_posting SELECT {max(segments)}, term, numbers, counts"
+        " FROM merged_posting"
+    )
+    connection.execute("DROP TABLE merged_posting")
+
+
+def _grouped(rows: str) -> str:
+    """A query for one row a term out of `rows`, without what is of removed passages."""
+    return (
+        "SELECT term, list(number ORDER BY number) AS numbers, list(n ORDER BY number) AS counts"
+        f" FROM (SELECT term, unnest(numbers) AS number, unnest(counts) AS n FROM ({rows}))"
+        " WHERE number IN (SELECT number FROM passage) GROUP BY term"
+    )
 
 
 def smallest_run(sizes: Sequence[tuple[int, int]]) -> list[int]:
@@ -248,6 +291,6 @@ def smallest_run(sizes: Sequence[tuple[int, int]]) -> list[int]:
     return chosen if len(chosen) > 1 else []
 
 
-def _next_segment(connection: duckdb.DuckDBPyConnection) -> int:
-    (row,) = connection.execute("SELECT coalesce(max(segment), 0) + 1 FROM posting").fetchall()
-    return int(row[0])
+def _row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, ...]:
+    (row,) = connection.execute(query).fetchall()
+    return tuple(int(value) for value in row)
