@@ -134,8 +134,8 @@ def _noted(note: str, notes: list[tuple[str, str, str, str]]) -> AssistantMessag
 def _shown(prompt: str) -> Iterator[tuple[str, str]]:
     """Passages in the prompt: id and text."""
     marks = list(_ITEM.finditer(prompt))
-    ends = [mark.start() for mark in marks[1:]] + [len(prompt)]
-    for mark, end in zip(marks, ends, strict=True):
+    starts = [mark.start() for mark in marks] + [len(prompt)]
+    for mark, end in zip(marks, starts[1:], strict=True):
         yield mark.group(1), prompt[mark.end() : end]
 
 
