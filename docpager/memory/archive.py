@@ -251,7 +251,8 @@ class Archive:
         query = unit_query(vector, identity)
         if 4 * identity.dimension * self.passage_count <= RESIDENT_BYTES:
             numbers, matrix = self._matrix
-            scores = matrix @ query
+            # Not `@`: its threads spin on after the product and starve the queries that follow.
+            scores = np.einsum("nd,d->n", matrix, query)
         else:
             numbers, scores = self._scanned(query, identity)
         allowed = self._allowed(document_glob)

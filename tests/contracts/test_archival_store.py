@@ -194,7 +194,7 @@ texts = st.lists(st.lists(words, min_size=1, max_size=6).map(" ".join), min_size
 corpora = st.dictionaries(st.sampled_from(["c/a", "c/b", "d/a", "d/c"]), texts, max_size=4)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(first=corpora, second=corpora, gone=st.sets(st.sampled_from(["c/a", "d/c"])), query=texts)
 def test_both_stores_give_the_same_rankings_whatever_was_stored_replaced_and_removed(
     first: dict[str, list[str]], second: dict[str, list[str]], gone: set[str], query: list[str]
