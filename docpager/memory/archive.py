@@ -377,7 +377,8 @@ class Archive:
             rows = self._connection.execute(
                 "SELECT p.number, v.v FROM passage p JOIN vector v USING (text_hash)"
             ).fetchnumpy()
-        return rows["number"].astype(np.int64), np.stack(list(rows["v"]))
+        numbers = rows["number"].astype(np.int64)
+        return numbers, np.concatenate(list(rows["v"])).reshape(len(numbers), -1)
 
     # ---- queries
 
