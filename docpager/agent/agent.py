@@ -31,6 +31,7 @@ from docpager.memory.working_context import WorkingContext, WorkingContextVersio
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
+    ChatRequest,
     Message,
     ModelInfo,
     ToolCall,
@@ -187,11 +188,15 @@ class Agent:
     def _loop(self) -> tuple[ProposedAnswer | None, Bound | None]:
         """Step until there is an answer, or a bound forces one."""
         while True:
-            bound = self._bound()
+            if self._progress.calls >= self._max_steps:
+                return self._forced("steps"), "steps"
+            request = self._prompt()
+            needed = self._chat.prompt_tokens(request) + request.max_tokens
+            bound = self._meter.bound_reached(needed)
             if bound is not None:
                 return self._forced(bound), bound
             try:
-                answer = self._step()
+                answer = self._step(request)
             except BudgetReached as reached:
                 return self._forced(reached.stopped_by), reached.stopped_by
             if answer is not None:
@@ -199,13 +204,17 @@ class Agent:
             if self._progress.idle > MOST_IDLE_REPLIES:
                 return self._forced(None), None
 
-    def _step(self) -> ProposedAnswer | None:
-        """One model call with what it executes; the answer, if it gave one that stands."""
+    def _prompt(self) -> ChatRequest:
+        """The next prompt, after what the system has to tell and to evict before it."""
         self._notice_upload()
         warning = self._manager.settle()
         if warning is not None:
             self._append(warning)
-        reply = self._complete(self._chat.complete(self._manager.request()))
+        return self._manager.request()
+
+    def _step(self, request: ChatRequest) -> ProposedAnswer | None:
+        """One model call with what it executes; the answer, if it gave one that stands."""
+        reply = self._complete(self._chat.complete(request))
         if not reply.message.calls:
             self._nudge(reply)
             return None
@@ -297,12 +306,6 @@ class Agent:
         progress.refused_citations = True
         problems = "; ".join(str(citation.problem) for citation in citations[:2])
         return NUDGE_CITATIONS.format(problems=(problems or "none was given") + ".")
-
-    def _bound(self) -> Bound | None:
-        if self._progress.calls >= self._max_steps:
-            return "steps"
-        request = self._manager.request()
-        return self._meter.bound_reached(self._chat.prompt_tokens(request) + request.max_tokens)
 
     def _answer(
         self,
