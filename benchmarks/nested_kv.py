@@ -26,6 +26,7 @@ from docpager import answer_question, ingest_paths
 from docpager.config import load
 from docpager.messages import AssistantMessage
 from docpager.models.tokens import counter_for
+from docpager.prompts import SUMMARIZE
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, call, say, wire_reply
 from docpager.types import Answer, Usage
 
@@ -34,6 +35,9 @@ LEVELS = range(1, 9)
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _QUESTION = re.compile(rf"key ({_UUID}) and look up (\d+) times")
 _NOTE = re.compile(rf"(\d+) look-ups done \[(P\d+)\] Key ({_UUID}) has the value ({_UUID})\.")
+_CUT = re.compile(r'\(cut; for the rest: read_document document="([^"]+)" page=(\d+) part=(\d+)\)')
+_PART = re.compile(r"(?:Page|Section) \d+ of \d+, part (\d+)/(\d+)")
+_RESULT = re.compile(r"Result of \w+: (.*)", re.DOTALL)
 _ITEM = re.compile(r"^\[(P\d+)\]", re.MULTILINE)
 
 
@@ -86,14 +90,48 @@ def make_pairs(count: int, seed: int) -> tuple[list[tuple[str, str]], list[Chain
     return pairs, chains
 
 
-def perfect_reply(body: dict[str, Any]) -> AssistantMessage:
-    """The next right call, decided from nothing but what stands in this prompt."""
+class Hunt:
+    """Where one key was looked for so far: pages of results, and parts of cut passages."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._page = -1
+        self._reading: tuple[str, int] | None = None
+
+    def next_call(self, last_result: str) -> AssistantMessage:
+        """Read on in a passage that was cut, else turn to the next page of results."""
+        cut = _CUT.search(last_result)
+        part = _PART.match(last_result)
+        if self._page >= 0 and cut is not None:
+            self._reading = (cut.group(1), int(cut.group(2)))
+            return self._read(int(cut.group(3)))
+        if self._reading is not None and part is not None and part.group(1) != part.group(2):
+            return self._read(int(part.group(1)) + 1)
+        self._reading = None
+        self._page += 1
+        return self._search()
+
+    def _search(self) -> AssistantMessage:
+        page = max(0, self._page)
+        return call("archival_memory_search", query=self._key, page=page, request_heartbeat=True)
+
+    def _read(self, part: int) -> AssistantMessage:
+        document, page = self._reading or ("", 1)
+        return call(
+            "read_document", document=document, page=page, part=part, request_heartbeat=True
+        )
+
+
+def perfect_reply(body: dict[str, Any], hunts: dict[str, Hunt]) -> AssistantMessage:
+    """The next right call; what was found is known from this prompt alone, its notes included."""
     texts = [str(message.get("content") or "") for message in body["messages"]]
+    if texts[0].startswith(SUMMARIZE[:40]):
+        # Nothing of a summary is needed: what counts stands in the notes.
+        return say("Earlier searches.")
     prompt = "\n".join(texts)
     found = _QUESTION.search(prompt)
     if found is None:
-        # A summary is asked for. Nothing of it is needed: what counts stands in the notes.
-        return say("Earlier searches.")
+        raise ValueError("the question is not in the prompt")
     start, wanted = found.group(1), int(found.group(2))
     notes = _NOTE.findall(texts[-1])
     done, passage_id, key, value = notes[-1] if notes else ("0", "", "", start)
@@ -106,15 +144,19 @@ def perfect_reply(body: dict[str, Any]) -> AssistantMessage:
         if line is not None:
             note = f"{int(done) + 1} look-ups done [{shown_id}] {line.group()}"
             return _noted(note, notes)
-    page = _searches_in_sight(body, value)
-    return call("archival_memory_search", query=value, page=page, request_heartbeat=True)
+    return hunts.setdefault(value, Hunt(value)).next_call(_last_result(body))
 
 
-def _searches_in_sight(body: dict[str, Any], query: str) -> int:
-    """How many pages of that search were asked for already: a value is also found as a value."""
-    asked = re.compile(rf'\\?"query\\?": \\?"{query}\\?"')
-    written = [message for message in body["messages"] if message["role"] == "assistant"]
-    return len(asked.findall(json.dumps(written)))
+def _last_result(body: dict[str, Any]) -> str:
+    """The newest function result, whichever way the mode shows it."""
+    for message in reversed(body["messages"]):
+        text = str(message.get("content") or "")
+        if message["role"] == "tool":
+            return text
+        shown = _RESULT.search(text)
+        if message["role"] == "user" and shown is not None:
+            return shown.group(1)
+    return ""
 
 
 def _noted(note: str, notes: list[tuple[str, str, str, str]]) -> AssistantMessage:
@@ -146,6 +188,7 @@ class Caller:
         self._mode = mode
         self._counter = counter_for("gpt-4o", load().cache_dir / "vocabularies")
         self.largest = 0
+        self._hunts: dict[str, Hunt] = {}
 
     def __call__(self, request: LoopbackRequest) -> LoopbackReply:
         """One reply, with the token counts that a server would send."""
@@ -156,7 +199,9 @@ class Caller:
             texts.append(json.dumps(message["tool_calls"]) if message.get("tool_calls") else "")
         tokens = sum(self._counter.count(text) for text in texts) + 4 * len(body["messages"])
         self.largest = max(self.largest, tokens + int(body["max_tokens"]))
-        return wire_reply(perfect_reply(body), self._mode, usage=Usage(prompt_tokens=tokens))
+        return wire_reply(
+            perfect_reply(body, self._hunts), self._mode, usage=Usage(prompt_tokens=tokens)
+        )
 
 
 def run(folder: Path, pairs: int, window: int, seed: int = 7) -> list[Outcome]:
@@ -197,7 +242,7 @@ def _ask(chain: Chain, archive: Path, server: LoopbackServer, mode: Mode, window
         base_url=server.base_url,
         tool_mode=mode,
         context_window=window,
-        max_steps=60,
+        max_steps=200,
     )
 
 

@@ -14,7 +14,6 @@ from docpager.protocols import ArchivalStore, Embedder, TokenCounter, Vectors
 from docpager.types import PageRef, PageText, Passage, Scored
 
 _LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)
-_CUT_NOTE = "(cut: it is longer than a page of results; read_document gives the rest)"
 _HEADER_TOKENS = 24
 """Of the line above a passage: its id, a document's name, a page."""
 
@@ -169,7 +168,7 @@ class ArchivalMemory:
         pages: dict[PageRef, None] = {}
         for passage in passages:
             header = passage_header(passage, before=passage.passage_id in self._session.shown)
-            body = self._cut(fenced(passage.text), room - self._text_cost(header))
+            body = self._cut(passage, room - self._text_cost(header))
             lines += [header, body]
             room -= self._text_cost(f"{header}\n{body}")
             if not passage.is_insert:
@@ -182,15 +181,34 @@ class ArchivalMemory:
             next_page,
         )
 
-    def _cut(self, text: str, room: int) -> str:
+    def _cut(self, passage: Passage, room: int) -> str:
+        """The passage's text within `room` tokens; where it is cut, how to read the rest."""
+        text = fenced(passage.text)
         if self._text_cost(text) <= room:
             return text
-        room -= self._text_cost(_CUT_NOTE)
+        note = self._cut_note(passage)
+        room -= self._text_cost(note)
         size = self._counter.count(text)
         while self._text_cost(text) > room and size > 1:
             size = min(size - 1, max(1, size * max(room, 1) // self._text_cost(text)))
             text = self._counter.cut(text, size)
-        return f"{text}\n{_CUT_NOTE}"
+        return f"{text}\n{note}"
+
+    def _cut_note(self, passage: Passage) -> str:
+        """The call that brings what did not fit: the page's first part with this passage in it."""
+        if passage.is_insert:
+            return "(cut)"
+        document, number = passage.document, passage.first_page
+        pieces = segments(
+            self._store.page(document, number), self._store.page_passages(document, number)
+        )
+        holding = (
+            at
+            for at, part in enumerate(self._parts(pieces))
+            if any(passage_id == passage.passage_id for passage_id, _ in part)
+        )
+        call = f'document="{document}" page={number} part={next(holding, 0)}'
+        return f"(cut; for the rest: read_document {call})"
 
     def _marked(self, passage_id: str, text: str) -> str:
         if not passage_id:
