@@ -41,7 +41,7 @@ def test_a_passage_in_both_halves_comes_before_those_in_one() -> None:
     second = [Scored("P3", 0.9), Scored("P2", 0.8)]
     fused = fuse(first, second)
     assert [hit.passage_id for hit in fused] == ["P2", "P1", "P3"]
-    assert fused[0].score == round(1 / 62 + 1 / 62, 6)
+    assert fused[0].score == round(1 / 12 + 1 / 12, 6)
     assert fused[1].score == fused[2].score == round(1 / 61, 6)
 
 
