@@ -14,6 +14,7 @@ import itertools
 import json
 import random
 import re
+import sys
 import tempfile
 import time
 import uuid
@@ -37,6 +38,7 @@ _QUESTION = re.compile(rf"key ({_UUID}) and look up (\d+) times")
 _NOTE = re.compile(rf"(\d+) look-ups done \[(P\d+)\] Key ({_UUID}) has the value ({_UUID})\.")
 _CUT = re.compile(r'\(cut; for the rest: read_document document="([^"]+)" page=(\d+) part=(\d+)\)')
 _PART = re.compile(r"(?:Page|Section) \d+ of \d+, part (\d+)/(\d+)")
+_ONWARD = re.compile(r"\(\[(P\d+)\] goes on: page=(\d+) part=0\)")
 _RESULT = re.compile(r"Result of \w+: (.*)", re.DOTALL)
 _ITEM = re.compile(r"^\[(P\d+)\]", re.MULTILINE)
 
@@ -96,18 +98,24 @@ class Hunt:
     def __init__(self, key: str) -> None:
         self._key = key
         self._page = -1
-        self._reading: tuple[str, int] | None = None
+        self._passage = self._document = ""
+        self._number = 1
 
     def next_call(self, last_result: str) -> AssistantMessage:
         """Read on in a passage that was cut, else turn to the next page of results."""
         cut = _CUT.search(last_result)
-        part = _PART.match(last_result)
         if self._page >= 0 and cut is not None:
-            self._reading = (cut.group(1), int(cut.group(2)))
+            self._passage = _ITEM.findall(last_result)[-1]
+            self._document, self._number = cut.group(1), int(cut.group(2))
             return self._read(int(cut.group(3)))
-        if self._reading is not None and part is not None and part.group(1) != part.group(2):
-            return self._read(int(part.group(1)) + 1)
-        self._reading = None
+        part = _PART.match(last_result)
+        if part is not None and self._passage in _ITEM.findall(last_result):
+            if part.group(1) != part.group(2):
+                return self._read(int(part.group(1)) + 1)
+            onward = _ONWARD.search(last_result)
+            if onward is not None and onward.group(1) == self._passage:
+                self._number = int(onward.group(2))
+                return self._read(0)
         self._page += 1
         return self._search()
 
@@ -116,9 +124,12 @@ class Hunt:
         return call("archival_memory_search", query=self._key, page=page, request_heartbeat=True)
 
     def _read(self, part: int) -> AssistantMessage:
-        document, page = self._reading or ("", 1)
         return call(
-            "read_document", document=document, page=page, part=part, request_heartbeat=True
+            "read_document",
+            document=self._document,
+            page=self._number,
+            part=part,
+            request_heartbeat=True,
         )
 
 
@@ -263,6 +274,7 @@ def main() -> None:
     right = sum(outcome.right for outcome in outcomes)
     over = sum(outcome.largest_request > options.window for outcome in outcomes)
     print(f"{right} of {len(outcomes)} right; {over} with a request over {options.window} tokens")
+    sys.exit(right < len(outcomes) or over > 0)
 
 
 if __name__ == "__main__":

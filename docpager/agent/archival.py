@@ -103,8 +103,11 @@ class ArchivalMemory:
         unit = "Page" if found.paged else "Section"
         first = f"{unit} {page_number} of {found.pages}, part {part}/{len(parts) - 1}"
         shown = dict.fromkeys(passage_id for passage_id, _ in pieces if passage_id)
+        lines = [first, *(self._marked(*piece) for piece in pieces)]
+        if part == len(parts) - 1 and passages and passages[-1].last_page > page_number:
+            lines.append(f"([{passages[-1].passage_id}] goes on: page={page_number + 1} part=0)")
         return Shown(
-            "\n".join([first, *(self._marked(*piece) for piece in pieces)]),
+            "\n".join(lines),
             tuple(shown),
             (PageRef(found.name, page_number),),
         )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docpager.agent.archival import ArchivalMemory
 from docpager.agent.functions import function_specs
 from docpager.agent.trace import trace_line
 from docpager.config import load
@@ -26,10 +27,18 @@ from docpager.models.endpoint import Endpoint
 from docpager.models.tokens import counter_for
 from docpager.models.tool_modes import REPAIR_RESERVE
 from docpager.prompts import NUDGE_YIELD, SYSTEM_INSTRUCTIONS
-from docpager.testing import CharacterCounter, FrozenClock, ScriptedChat, call, say, several
+from docpager.testing import (
+    CharacterCounter,
+    FrozenClock,
+    HashEmbedder,
+    ScriptedChat,
+    call,
+    say,
+    several,
+)
 from docpager.types import Answer, ToolMode
 from docpager.wiring import in_mode
-from tests.agent.worlds import MILL, FreeMeter, World
+from tests.agent.worlds import MILL, FreeMeter, World, spanning
 
 BORN = "Tamsin Hale was born in the harbour town of Kestwick"
 
@@ -346,6 +355,36 @@ def test_read_document_shows_whole_pages_with_their_passages() -> None:
     assert lines[0] == "Page 2 of 2, part 0/0"
     assert lines[1] == "[P2] · shown before"
     assert lines[2] == MILL["corpus/mills.pdf"][1]
+
+
+def test_a_cut_passage_says_which_call_brings_the_rest() -> None:
+    text = " ".join(f"Sentence number {n} is about the mill." for n in range(120))
+    world = World([final()] * 2, documents={"corpus/long.pdf": [text]}, window=2048)
+    world.ask("mill")
+    result = str(world.results("archival_memory_search")[0]["text"])
+    assert result.endswith(
+        '(cut; for the rest: read_document document="corpus/long.pdf" page=1 part=0)'
+    )
+
+
+def test_a_passage_that_goes_on_says_where_at_the_end_of_its_page() -> None:
+    world = World([])
+    world.archive = spanning(["The first page speaks of", "mills and of the locks."])
+    shown = archival_of(world).read("a.pdf", 1, 0)
+    assert shown.text.splitlines()[-1] == "([P1] goes on: page=2 part=0)"
+    assert "goes on" not in archival_of(world).read("a.pdf", 2, 0).text
+
+
+def archival_of(world: World) -> ArchivalMemory:
+    """Archival memory over the world's archive as it is now."""
+    return ArchivalMemory(
+        store=world.archive,
+        embedder=HashEmbedder(),
+        session=world.session,
+        counter=world.counter,
+        budget=400,
+        text_cost=world.counter.count,
+    )
 
 
 def test_parts_of_a_long_page_together_are_the_page() -> None:

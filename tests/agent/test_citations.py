@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager.agent.citations import CitationChecker, ProposedCitation, long_enough, normalise
-from docpager.testing import CharacterCounter, InMemoryArchive
+from docpager.testing import CharacterCounter
 from docpager.types import Chunk, Citation, Document, PageText, ParsedDocument
-from tests.agent.worlds import archive_of
+from tests.agent.worlds import archive_of, spanning
 
 
 def check(page: str, quote: str, *, shown: bool = True) -> Citation:
@@ -64,21 +64,6 @@ def test_a_passage_that_was_not_shown_or_does_not_exist_proves_nothing() -> None
     archive = archive_of({"c/a.pdf": ["The mill opened in 1887."]}, CharacterCounter())
     [missing] = CitationChecker(archive, {"P9"}).check([ProposedCitation("P9", "The mill")])
     assert (missing.document, missing.page, missing.verified) == ("", None, False)
-
-
-def spanning(pages: list[str]) -> InMemoryArchive:
-    """One passage over all pages."""
-    archive = archive_of({}, CharacterCounter())
-    text = "\n".join(pages)
-    chunk = Chunk(text, 0, len(text), 1, len(pages))
-    from docpager.testing import HashEmbedder
-
-    archive.put_vectors([chunk.text_hash], HashEmbedder().embed([chunk.indexed_text]))
-    parsed = ParsedDocument(
-        tuple(PageText(n, text, page_label=f"v{n}") for n, text in enumerate(pages, 1)), paged=True
-    )
-    archive.store(Document("c/a.pdf", "ready", "h", 1, "/c", pages=2, passages=1), parsed, [chunk])
-    return archive
 
 
 def test_the_page_is_that_of_the_quote_not_of_the_passage() -> None:

@@ -78,6 +78,19 @@ def archive_of(documents: Mapping[str, Sequence[str]], counter: TokenCounter) ->
     return archive
 
 
+def spanning(pages: list[str]) -> InMemoryArchive:
+    """One passage over all pages."""
+    archive = InMemoryArchive(HashEmbedder().identity)
+    text = "\n".join(pages)
+    chunk = Chunk(text, 0, len(text), 1, len(pages))
+    archive.put_vectors([chunk.text_hash], HashEmbedder().embed([chunk.indexed_text]))
+    parsed = ParsedDocument(
+        tuple(PageText(n, text, page_label=f"v{n}") for n, text in enumerate(pages, 1)), paged=True
+    )
+    archive.store(Document("c/a.pdf", "ready", "h", 1, "/c", pages=2, passages=1), parsed, [chunk])
+    return archive
+
+
 @dataclass
 class World:
     """An agent with everything around it, to be asked once."""
