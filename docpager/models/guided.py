@@ -60,6 +60,7 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?;])[\"')\u201d\u2019]*\s+(?=[\"'(\u201c]?[A-Z0-9])|(?<=[。！？；])"
 )
 _SHORT_LINE = 48
+_COMPARES = re.compile(r"\b(or|than|and|both|same)\b|还是|哪个|更|比|和")
 _NUMBER_WORD = re.compile(
     r"\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty"
     r"|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen|half)\b"
@@ -353,8 +354,15 @@ def _coverage(asked: str, passage: _Seen) -> float:
 
 
 def _sound(plan: Sequence[str], question: str) -> bool:
-    """Whether a plan is complete, refers only backward, and drops no name or number."""
+    """Whether a plan is one chain or one comparison, and drops no name or number.
+
+    A look-up beside the chain would be answered by whatever passes first, and be taken for the end
+    of it.
+    """
     if not plan or not all(plan) or _REFERENCE.search(plan[0]):
+        return False
+    chained = all(_REFERENCE.search(step) for step in plan[1:])
+    if not chained and not (_is_comparison(plan) and _COMPARES.search(_folded(question))):
         return False
     for position, step in enumerate(plan):
         if any(not 1 <= int(number) <= position for number in _REFERENCE.findall(step)):

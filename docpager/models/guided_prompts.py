@@ -12,6 +12,10 @@ question. A question about one fact is a single look-up. Answer in the question'
 PLAN_EXAMPLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("How long is the Hallow Bridge?", ("How long is the Hallow Bridge?",)),
     (
+        "On what date did the second ferry of the Teme line start to run?",
+        ("On what date did the second ferry of the Teme line start to run?",),
+    ),
+    (
         "In which town was the engineer who drew the Hallow Bridge born?",
         ("Who drew the Hallow Bridge?", "In which town was #1 born?"),
     ),

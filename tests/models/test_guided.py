@@ -134,6 +134,13 @@ def test_a_plan_that_drops_a_name_is_not_followed() -> None:
     assert "Orrin Ford" in json.loads(calls[0].arguments)["content"]
 
 
+def test_a_look_up_beside_the_chain_is_not_followed() -> None:
+    plan = ["Who designed the mill at Orrin Ford?", "When was Orrin Ford's lock opened?"]
+    inner = reader(plan, {"designed": "Tamsin Hale", "lock": "1887"})
+    calls = drive(inner, "Who designed the mill at Orrin Ford?", library)
+    assert sent(calls)["message"] == "Tamsin Hale"
+
+
 def test_nothing_acceptable_is_not_found_after_one_other_search() -> None:
     inner = reader(["Who painted the mill at Orrin Ford?"], {})
     calls = drive(inner, "Who painted the mill at Orrin Ford?", library)
