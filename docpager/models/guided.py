@@ -53,6 +53,8 @@ _PLAN_TOKENS = 160
 
 _HEADER = re.compile(r"^\[([PN]\d+)\] ?(.*)$", re.MULTILINE)
 _FIRST_LINE = re.compile(r"^Showing \d+ of \d+ results \(page (\d+)/(\d+)\)")
+_CUT_NOTE = re.compile(r"^\((?:cut\b|\[[PN]\d+\] goes on:).*\)$", re.MULTILINE)
+"""What a result says about itself below a passage: no words of the document."""
 _REFERENCE = re.compile(r"#(\d)")
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
@@ -301,7 +303,9 @@ def _passages(result: str) -> list[_Seen]:
     headers = [*_HEADER.finditer(result)]
     starts = [header.start() for header in headers] + [len(result)]
     return [
-        _Seen(header.group(1), header.group(2), result[header.end() : end].strip())
+        _Seen(
+            header.group(1), header.group(2), _CUT_NOTE.sub("", result[header.end() : end]).strip()
+        )
         for header, end in zip(headers, starts[1:], strict=True)
     ]
 

@@ -134,6 +134,15 @@ def test_a_plan_that_drops_a_name_is_not_followed() -> None:
     assert "Orrin Ford" in json.loads(calls[0].arguments)["content"]
 
 
+def test_what_a_result_says_of_a_cut_is_never_quoted() -> None:
+    note = '(cut; for the rest: read_document document="corpus/mills.pdf" page=1 part=0)'
+    cut = "Tamsin Hale designed the mill at Orrin\n" + note
+    inner = reader(["Who designed the mill at Orrin?"], {"designed": "Tamsin Hale"})
+    calls = drive(inner, "Who designed the mill at Orrin?", lambda query: page(("P1", cut)))
+    [citation] = sent(calls)["citations"]
+    assert citation["quote"] == "Tamsin Hale designed the mill at Orrin"
+
+
 def test_a_look_up_beside_the_chain_is_not_followed() -> None:
     plan = ["Who designed the mill at Orrin Ford?", "When was Orrin Ford's lock opened?"]
     inner = reader(plan, {"designed": "Tamsin Hale", "lock": "1887"})
