@@ -29,6 +29,8 @@ from docpager.messages import (
 from docpager.models.guided_prompts import (
     COMPARE,
     COMPARE_EXAMPLE,
+    DESCRIBED,
+    DESCRIBED_EXAMPLES,
     PLAN,
     PLAN_EXAMPLES,
     READ,
@@ -62,7 +64,18 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?;])[\"')\u201d\u2019]*\s+(?=[\"'(\u201c]?[A-Z0-9])|(?<=[。！？；])"
 )
 _SHORT_LINE = 48
-_COMPARES = re.compile(r"\b(or|than|and|both|same)\b|还是|哪个|更|比|和")
+_COMPARES = re.compile(r"\b(or|than|both|same)\b|还是|哪个|更|比|和")
+_DESCRIBES = re.compile(
+    r"\b(?:that|which|who|whom|whose|where)\b|\b\w+(?:ed|t|n|de) by\b"
+    r"|\b\w+(?:er|or|ist|ect|ian)s? of\b",
+    re.IGNORECASE,
+)
+"""A relative clause, a passive with its agent, or the doer of something."""
+_PERSON = re.compile(
+    r"\b(?:who|whom|man|woman|person|captain|\w+(?:er|or|ist|ect|ian))\b", re.IGNORECASE
+)
+_LONGEST_DESCRIPTION = 20
+_MOST_DESCRIPTIONS = 40
 _NUMBER_WORD = re.compile(
     r"\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty"
     r"|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen|half)\b"
@@ -147,24 +160,46 @@ class GuidedChat:
     # ---- the script --------------------------------------------------------------------------
 
     def _answer(self, question: str, first_result: str) -> _Script:
-        plan = self._plan(question)
         shown = {_query(question): first_result}
+        plan: tuple[str, ...] = ()
+        if _COMPARES.search(_folded(question)) or _CJK.search(question):
+            plan = self._plan(question)
+        if plan:
+            found = yield from self._follow(plan, shown)
+        else:
+            found = yield from self._unfold(question, shown)
+        yield self._send(self._facts if found else [], comparison=_is_comparison(plan))
+
+    def _follow(self, plan: Sequence[str], shown: dict[str, str]) -> Generator[ToolCall, str, bool]:
+        """Each look-up of a plan in turn; whether all were answered."""
         for look_up in plan:
-            asked = _filled(look_up, self._facts)
-            fact = yield from self._look_up(asked, shown)
-            if fact is None and asked != question and not self._facts:
-                # The plan may have been wrong: the question itself is the look-up that is left.
-                fact = yield from self._look_up(question, shown)
-                plan = (question,)
+            fact = yield from self._look_up(_filled(look_up, self._facts), shown)
             if fact is None:
-                yield self._send([])
-                return
-            self._facts.append(fact)
-            note = f"{fact.look_up} {fact.answer} [{fact.passage_id}]"
-            yield self._call("core_memory_append", section="notes", content=note)
-            if plan == (question,):
+                return False
+            yield from self._note(fact)
+        return True
+
+    def _unfold(self, question: str, shown: dict[str, str]) -> Generator[ToolCall, str, bool]:
+        """Find out what the question only describes, put it in, and ask what is left."""
+        asked = question
+        for _ in range(MOST_LOOK_UPS - 1):
+            description = self._description(asked)
+            if not description:
                 break
-        yield self._send(self._facts, comparison=_is_comparison(plan))
+            fact = yield from self._look_up(asking_for(description), shown)
+            if fact is None:
+                break
+            yield from self._note(fact)
+            asked = asked.replace(description, fact.answer)
+        last = yield from self._look_up(asked, shown)
+        if last is not None:
+            yield from self._note(last)
+        return last is not None
+
+    def _note(self, fact: _Fact) -> Generator[ToolCall, str, None]:
+        self._facts.append(fact)
+        note = f"{fact.look_up} {fact.answer} [{fact.passage_id}]"
+        yield self._call("core_memory_append", section="notes", content=note)
 
     def _look_up(self, asked: str, shown: dict[str, str]) -> Generator[ToolCall, str, _Fact | None]:
         """Search, then read passages one by one; once more with the names alone."""
@@ -203,13 +238,23 @@ class GuidedChat:
     # ---- the small calls ---------------------------------------------------------------------
 
     def _plan(self, question: str) -> tuple[str, ...]:
-        """Look-ups that together drop no name or number of the question; else the question."""
+        """Look-ups that together drop no name or number of the question; empty without any."""
         examples = [(text, as_json("steps", list(steps))) for text, steps in PLAN_EXAMPLES]
         steps: JSONValue = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_LOOK_UPS}
         said = self._ask(PLAN, examples, question, "steps", steps, _PLAN_TOKENS)
         plan = tuple(str(step).strip() for step in said) if isinstance(said, list) else ()
         # A single look-up is the question itself, for which there are results already.
-        return plan if len(plan) > 1 and _sound(plan, question) else (question,)
+        return plan if len(plan) > 1 and _sound(plan, question) else ()
+
+    def _description(self, asked: str) -> str:
+        """What the question describes instead of naming it; the model chooses where it ends."""
+        candidates: list[JSONValue] = [*descriptions(asked)]
+        if not candidates:
+            return ""
+        examples = [(text, as_json("description", phrase)) for text, phrase in DESCRIBED_EXAMPLES]
+        choice: JSONValue = {"type": "string", "enum": candidates}
+        said = self._ask(DESCRIBED, examples, asked, "description", choice, _ANSWER_TOKENS)
+        return said if isinstance(said, str) and said in candidates else ""
 
     def _read(self, asked: str, passage: _Seen) -> str:
         examples = [(reading(p, q), as_json("answer", a)) for p, q, a in READ_EXAMPLES]
@@ -390,6 +435,55 @@ def _filled(look_up: str, facts: Sequence[_Fact]) -> str:
 def _is_comparison(plan: Sequence[str]) -> bool:
     """Several look-ups of which none needs another's answer."""
     return len(plan) > 1 and not any(_REFERENCE.search(step) for step in plan)
+
+
+# ---- descriptions --------------------------------------------------------------------------------
+
+
+def descriptions(asked: str) -> list[str]:
+    """Phrases of a question that describe a thing by one fact, with every end they may have.
+
+    The innermost ones alone: what is described within a description has to be known first.
+
+        >>> descriptions("When was the mill built that Ann Hale drew?")
+        ['the mill built that Ann Hale', 'the mill built that Ann Hale drew']
+        >>> descriptions("When was the mill at Orrin Ford opened?")
+        []
+    """
+    words = list(re.finditer(r"\S+", asked))
+    found: dict[str, None] = {}
+    for first, start in enumerate(words):
+        if start.group().casefold() not in ("the", "a", "an"):
+            continue
+        for end in range(first + 3, min(len(words), first + _LONGEST_DESCRIPTION)):
+            phrase = asked[start.start() : words[end].end()].rstrip("?.,;:!").removesuffix("'s")
+            outside = len(words) - (end - first + 1)
+            broken = end + 1 < len(words) and all(
+                words[at].group()[0].isupper() for at in (end, end + 1)
+            )
+            if outside >= 2 and not broken and _describes_once(phrase):
+                found[phrase] = None
+    return list(found)[:_MOST_DESCRIPTIONS]
+
+
+def _describes_once(phrase: str) -> bool:
+    """Whether the phrase is one description that is whole and has a name or number in it."""
+    describing = [*_DESCRIBES.finditer(phrase)]
+    if len(describing) != 1 or phrase.split()[-1].casefold() in _STOP or " what " in phrase:
+        return False
+    before, after = phrase[: describing[0].start()], phrase[describing[0].end() :]
+    nested = re.search(r"\s(?:the|an?)\s", before)
+    return not nested and any(letter.isupper() or letter.isdigit() for letter in after)
+
+
+def asking_for(description: str) -> str:
+    """The look-up for a described thing.
+
+    >>> asking_for("the engineer who drew the Hallow Bridge")
+    'Who is the engineer who drew the Hallow Bridge?'
+    """
+    head = " ".join(description.split()[:4])
+    return f"{'Who' if _PERSON.search(head) else 'What'} is {description}?"
 
 
 # ---- sentences -----------------------------------------------------------------------------------

@@ -20,7 +20,13 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
-from docpager.models.guided import EXCERPT_CHARACTERS, GuidedChat, accepted_quote, excerpt
+from docpager.models.guided import (
+    EXCERPT_CHARACTERS,
+    GuidedChat,
+    accepted_quote,
+    descriptions,
+    excerpt,
+)
 from docpager.testing import CharacterCounter, ScriptedChat, say
 
 MILL = "The mill at Orrin Ford was designed by Tamsin Hale and opened in 1887."
@@ -40,12 +46,18 @@ def page(*passages: tuple[str, str]) -> str:
 
 
 def reader(plan: list[str], answers: dict[str, str], compared: str = "") -> ScriptedChat:
-    """A small model: its plan, and for words of a look-up the answer it reads out of a passage."""
+    """A small model: its plan, and for words of a look-up the answer it reads out of a passage.
+
+    Of the descriptions that it may choose from it takes the shortest.
+    """
 
     def reply(request: ChatRequest) -> AssistantMessage:
         asked = request.messages[-1].text
         if "steps" in request.response_schema["properties"]:
             return say(json.dumps({"steps": plan}))
+        if "description" in request.response_schema["properties"]:
+            choices = request.response_schema["properties"]["description"]["enum"]
+            return say(json.dumps({"description": min(choices, key=len)}))
         if asked.startswith("Facts:"):
             return say(json.dumps({"answer": compared}))
         passage, _, question = asked.rpartition("Question: ")
@@ -93,11 +105,8 @@ def library(query: str) -> str:
     return page(("P1", MILL), ("P2", BORN), ("P3", LOCK))
 
 
-def test_a_two_hop_question_is_planned_read_noted_and_cited() -> None:
-    inner = reader(
-        ["Who designed the mill at Orrin Ford?", "Where was #1 born?"],
-        {"designed": "Tamsin Hale", "born": "Kestwick"},
-    )
+def test_what_a_question_describes_is_found_noted_put_in_and_cited() -> None:
+    inner = reader([], {"designer": "Tamsin Hale", "born": "Kestwick"})
     calls = drive(inner, "Where was the designer of the mill at Orrin Ford born?", library)
     assert [call.name for call in calls] == [
         "archival_memory_search",
@@ -106,13 +115,46 @@ def test_a_two_hop_question_is_planned_read_noted_and_cited() -> None:
         "core_memory_append",
         "send_message",
     ]
-    assert "Tamsin Hale born" in json.loads(calls[2].arguments)["query"]
+    queries = [json.loads(calls[at].arguments)["query"] for at in (0, 2)]
+    assert queries == [
+        "Who is the designer of the mill at Orrin Ford?",
+        "Where was Tamsin Hale born?",
+    ]
     assert "[P1]" in json.loads(calls[1].arguments)["content"]
     assert sent(calls) == {
         "message": "Kestwick",
         "citations": [{"passage_id": "P1", "quote": MILL}, {"passage_id": "P2", "quote": BORN}],
         "not_found": False,
     }
+
+
+def test_what_is_described_within_a_description_is_found_first() -> None:
+    question = "Who is mayor of the town where the builder of the Hallow Bridge lives?"
+    assert descriptions(question) == [
+        "the builder of the Hallow Bridge",
+        "the builder of the Hallow Bridge lives",
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How long is the Hallow Bridge?",
+        "Who designed the mill at Orrin Ford?",
+        "What is the birthplace of the engineer Tamsin Hale?",
+        "",
+        "the the the",
+    ],
+)
+def test_what_is_called_by_its_name_is_not_described(question: str) -> None:
+    assert descriptions(question) == []
+
+
+def test_a_chinese_question_in_two_steps_follows_its_plan() -> None:
+    tower, man = "秋江灯塔建于一九三一年，由工程师陆远山设计。", "陆远山是苏州人，早年学医。"
+    inner = reader(["秋江灯塔由谁设计？", "#1是哪里人？"], {"设计": "陆远山", "哪里人": "苏州"})
+    calls = drive(inner, "设计秋江灯塔的人是哪里人？", lambda q: page(("P1", tower), ("P2", man)))
+    assert sent(calls)["message"] == "苏州"
 
 
 def test_a_comparison_looks_up_both_sides_and_compares_once() -> None:
