@@ -597,6 +597,8 @@ def _models(config: Config, model: OpenModel, embedder: Embedder, trace: Trace) 
             completion_tokens=reply.usage.completion_tokens,
             finish_reason=reply.finish_reason,
             elapsed_s=round(seconds, 3),
+            # Other modes' calls stand in the trace as messages; these stand nowhere else.
+            **(_small_call(request, reply) if info.tool_mode == "guided" else {}),
         )
 
     info = model.info
@@ -621,6 +623,11 @@ def _models(config: Config, model: OpenModel, embedder: Embedder, trace: Trace) 
         summarizer=in_code if guided else ModelSummarizer(meter, model.counter, window, in_code),
         embedder=embedder,
     )
+
+
+def _small_call(request: ChatRequest, reply: ChatReply) -> dict[str, str]:
+    """What a small call of guided mode asked and came back with, for the trace."""
+    return {"asked": request.messages[-1].text, "replied": reply.message.text}
 
 
 def _run_settings(config: Config, info: ModelInfo, embedder: Embedder) -> dict[str, object]:
