@@ -35,6 +35,8 @@ from docpager.models.guided_prompts import (
     PLAN_EXAMPLES,
     READ,
     READ_EXAMPLES,
+    REPHRASE,
+    REPHRASE_EXAMPLES,
     as_json,
     comparing,
     reading,
@@ -202,9 +204,10 @@ class GuidedChat:
         yield self._call("core_memory_append", section="notes", content=note)
 
     def _look_up(self, asked: str, shown: dict[str, str]) -> Generator[ToolCall, str, _Fact | None]:
-        """Search, then read passages one by one; once more with the names alone."""
+        """Search, then read passages one by one; once more in other words."""
         read: set[str] = set()
-        for query in dict.fromkeys((_query(asked), " ".join(_names(asked)) or _query(asked))):
+        for again in (False, True):
+            query = _query(self._rephrased(asked) if again else asked)
             page, last = 0, 0
             while page <= last and page < PAGES_PER_LOOK_UP and len(read) < READS_PER_LOOK_UP:
                 result = shown.get(query, "") if page == 0 else ""
@@ -255,6 +258,17 @@ class GuidedChat:
         choice: JSONValue = {"type": "string", "enum": candidates}
         said = self._ask(DESCRIBED, examples, asked, "description", choice, _ANSWER_TOKENS)
         return said if isinstance(said, str) and said in candidates else ""
+
+    def _rephrased(self, asked: str) -> str:
+        """The look-up in other words, with all of its names; else the names alone."""
+        examples = [(given, as_json("question", other)) for given, other in REPHRASE_EXAMPLES]
+        said = self._ask(
+            REPHRASE, examples, asked, "question", {"type": "string"}, 2 * _ANSWER_TOKENS
+        )
+        other = said.strip() if isinstance(said, str) else ""
+        if other and other != asked and set(_names(asked)) <= set(_names(f"x {other}")):
+            return other
+        return " ".join(_names(asked)) or asked
 
     def _read(self, asked: str, passage: _Seen) -> str:
         examples = [(reading(p, q), as_json("answer", a)) for p, q, a in READ_EXAMPLES]
@@ -398,8 +412,9 @@ def _coverage(asked: str, passage: _Seen) -> float:
         return len(names & there) / len(names)
     wanted = _terms(asked)
     share = len(wanted & there) / len(wanted) if wanted else 0.0
-    # Without names a third of the terms is as telling as all of the names.
-    return min(1.0, 2.5 * share)
+    # Without names (in Chinese mostly) there is nothing that must stand there: the ranking decides
+    # what is read, and the overlap in which order.
+    return max(NAMES_NEEDED, share) if share else 0.0
 
 
 def _sound(plan: Sequence[str], question: str) -> bool:

@@ -80,6 +80,19 @@ READ_EXAMPLES: tuple[tuple[str, str, str], ...] = (
     ("秋江图\n《秋江图》作于一九三一年，作者陆远山是苏州人。", "《秋江图》是谁画的？", "陆远山"),
 )
 
+REPHRASE = """\
+Ask the same question in other words, as a document might put it. Keep every name and number. \
+Keep the question's language."""
+
+REPHRASE_EXAMPLES: tuple[tuple[str, str], ...] = (
+    (
+        "What is the age of the Hallow Bridge?",
+        "In what year was the Hallow Bridge built or opened?",
+    ),
+    ("Who was Ada Colwell's employer?", "For which company or office did Ada Colwell work?"),
+    ("《秋江图》的作者是谁？", "《秋江图》是哪位画家画的？"),
+)
+
 COMPARE = """\
 Answer the question from the facts alone, in as few words as possible: mostly one of the things \
 compared, as the question names it."""

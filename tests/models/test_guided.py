@@ -45,7 +45,9 @@ def page(*passages: tuple[str, str]) -> str:
     return "\n".join(lines)
 
 
-def reader(plan: list[str], answers: dict[str, str], compared: str = "") -> ScriptedChat:
+def reader(
+    plan: list[str], answers: dict[str, str], compared: str = "", other: str = ""
+) -> ScriptedChat:
     """A small model: its plan, and for words of a look-up the answer it reads out of a passage.
 
     Of the descriptions that it may choose from it takes the shortest.
@@ -58,6 +60,8 @@ def reader(plan: list[str], answers: dict[str, str], compared: str = "") -> Scri
         if "description" in request.response_schema["properties"]:
             choices = request.response_schema["properties"]["description"]["enum"]
             return say(json.dumps({"description": min(choices, key=len)}))
+        if "question" in request.response_schema["properties"]:
+            return say(json.dumps({"question": other}))
         if asked.startswith("Facts:"):
             return say(json.dumps({"answer": compared}))
         passage, _, question = asked.rpartition("Question: ")
@@ -197,6 +201,21 @@ def test_nothing_acceptable_is_not_found_after_one_other_search() -> None:
     calls = drive(inner, "Who painted the mill at Orrin Ford?", library)
     assert sent(calls)["not_found"] is True
     assert [json.loads(call.arguments)["query"] for call in calls[:-1]] == ["Orrin Ford"]
+
+
+@pytest.mark.parametrize(
+    ("other", "query"),
+    [
+        ("Whose painting shows the mill at Orrin Ford?",) * 2,
+        ("Who made a picture of the mill?", "Orrin Ford"),
+    ],
+)
+def test_nothing_found_is_asked_once_in_other_words_that_keep_the_names(
+    other: str, query: str
+) -> None:
+    calls = drive(reader([], {}, other=other), "Who painted the mill at Orrin Ford?", library)
+    assert [json.loads(call.arguments)["query"] for call in calls[:-1]] == [query]
+    assert sent(calls)["not_found"] is True
 
 
 def test_a_chinese_question_is_answered_in_chinese() -> None:
