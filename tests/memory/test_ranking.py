@@ -42,7 +42,7 @@ def test_a_passage_in_both_halves_comes_before_those_in_one() -> None:
     fused = fuse(first, second)
     assert [hit.passage_id for hit in fused] == ["P2", "P1", "P3"]
     assert fused[0].score == round(1 / 12 + 1 / 12, 6)
-    assert fused[1].score == fused[2].score == round(1 / 61, 6)
+    assert fused[1].score == fused[2].score == round(1 / 11, 6)
 
 
 def test_equal_scores_are_in_order_of_number_and_inserts_come_last() -> None:
