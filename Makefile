@@ -52,6 +52,7 @@ test-embedded: $(VENV)/.dev weights
 bars: $(VENV)/.dev weights
 	@$(BIN)/python tools/check_install.py
 	@$(BIN)/pytest -m bars -s
+	@$(BIN)/python benchmarks/startup.py
 	@$(BIN)/python benchmarks/embed_speed.py
 	@$(BIN)/python benchmarks/nested_kv.py
 	@$(BIN)/python benchmarks/step_time.py

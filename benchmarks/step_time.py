@@ -30,7 +30,7 @@ from docpager.models.chat import OpenAIChat
 from docpager.models.endpoint import Endpoint
 from docpager.models.meter import Meter
 from docpager.models.tokens import counter_for
-from docpager.protocols import Vectors
+from docpager.protocols import TokenCounter, Vectors
 from docpager.testing import ScriptedChat, call
 from docpager.types import Chunk, Document, EmbedderIdentity, PageText, ParsedDocument
 from docpager.wiring import SystemClock
@@ -38,7 +38,10 @@ from docpager.wiring import SystemClock
 DIMENSION = 256
 IDENTITY = EmbedderIdentity("random", DIMENSION, normalised=True)
 VOCABULARY = 60_000
+MODEL = "gpt-4o"
+"""Whose vocabulary is counted with."""
 WORDS_IN_PASSAGE = 250
+"""As many as a passage of natural text has; made-up words take twice the tokens."""
 PASSAGES_IN_DOCUMENT = 20
 REPEATS = 40
 
@@ -56,15 +59,15 @@ class Words:
         return " ".join(f"w{number:x}" for number in np.searchsorted(self._steps, at))
 
 
-def document(words: Words, number: int) -> tuple[Document, ParsedDocument, list[Chunk]]:
+def document(
+    words: Words, number: int, counter: TokenCounter
+) -> tuple[Document, ParsedDocument, list[Chunk]]:
     """A document of one passage to a page."""
     texts = [words.draw(WORDS_IN_PASSAGE) for _ in range(PASSAGES_IN_DOCUMENT)]
     pages = tuple(PageText(at, text) for at, text in enumerate(texts, 1))
     chunks, start = [], 0
     for at, text in enumerate(texts, 1):
-        chunks.append(
-            Chunk(text, start, start + len(text), at, at, tokens=WORDS_IN_PASSAGE * 4 // 3)
-        )
+        chunks.append(Chunk(text, start, start + len(text), at, at, tokens=counter.count(text)))
         start += len(text) + 1
     name = f"corpus/{number:04}.pdf"
     return (
@@ -82,7 +85,8 @@ def random_vectors(seed: int, count: int) -> Vectors:
 def build(path: Path, passages: int) -> None:
     """Ingest made-up documents, and print how fast they are committed."""
     words = Words(1)
-    documents = [document(words, at) for at in range(passages // PASSAGES_IN_DOCUMENT)]
+    counter = counter_for(MODEL, load().cache_dir / "vocabularies")
+    documents = [document(words, at, counter) for at in range(passages // PASSAGES_IN_DOCUMENT)]
     began = time.perf_counter()
     with open_writer(path, IDENTITY, clock=SystemClock()) as writer:
         for at, (row, parsed, chunks) in enumerate(documents):
@@ -153,9 +157,9 @@ def measure_steps(path: Path) -> None:
         return call("archival_memory_search", query=f"{words.draw(5)} {words.draw(7, skip=0.4)}")
 
     clock = SystemClock()
-    counter = counter_for("gpt-4o", load().cache_dir / "vocabularies")
+    counter = counter_for(MODEL, load().cache_dir / "vocabularies")
     endpoint = Endpoint("http://127.0.0.1:9/v1", None, clock=clock)
-    wire = OpenAIChat("gpt-4o", endpoint, counter)
+    wire = OpenAIChat(MODEL, endpoint, counter)
     chat = ScriptedChat(reply, counter=counter)
     chat.prompt_tokens = wire.prompt_tokens  # type: ignore[method-assign]  # the real counting
     with Archive.open(path, clock=clock) as archive:

@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -54,23 +53,6 @@ def passages(folder: Path) -> list[tuple[str, str, str]]:
     with Archive.open(folder / "docpager.duckdb", clock=SystemClock()) as archive:
         ids = [f"P{number}" for number in range(1, 5000)]
         return [(item.passage_id, item.document, item.text) for item in archive.passages(ids)]
-
-
-def test_help_is_answered_at_once() -> None:
-    def median_of(*arguments: str) -> float:
-        times = []
-        for _ in range(15):
-            began = time.perf_counter()
-            subprocess.run(
-                [sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True, cwd=ROOT
-            )
-            times.append(time.perf_counter() - began)
-        return statistics.median(times)
-
-    bare = median_of("-c", "import click")
-    ours = median_of("-m", "docpager", "--help")
-    print(f"docpager --help: {ours * 1000:.0f} ms; import click: {bare * 1000:.0f} ms")
-    assert ours < 1.5 * bare + 0.060
 
 
 def test_an_ingest_killed_at_random_moments_ends_as_an_undisturbed_one(tmp_path: Path) -> None:

@@ -49,6 +49,10 @@ DESCRIBED_EXAMPLES: tuple[tuple[str, str], ...] = (
         "the company founded that bought Orvis Mills in 2016",
     ),
     (
+        "In which office did the founder of Orvis Mills later become chief clerk?",
+        "the founder of Orvis Mills",
+    ),
+    (
         "Who is the mayor of the town where Danforth & Lee have their works?",
         "the town where Danforth & Lee have their works",
     ),
@@ -93,6 +97,68 @@ REPHRASE_EXAMPLES: tuple[tuple[str, str], ...] = (
     ("《秋江图》的作者是谁？", "《秋江图》是哪位画家画的？"),
 )
 
+CONFIRM = """\
+Decide whether a sentence answers a question: it must be about the very thing that is asked, and \
+give the kind of thing that is asked for. Reply yes or no."""
+
+CONFIRM_EXAMPLES: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "Hallow Bridge: It was drawn by the engineer Ada Colwell and opened in 1931.",
+        "Who designed the Hallow Bridge?",
+        "Ada Colwell",
+        "yes",
+    ),
+    (
+        "Hallow Bridge 62 feet 40 tons 1931",
+        "How much is the toll on the Hallow Bridge?",
+        "40 tons",
+        "no",
+    ),
+    (
+        "Jon Lund: Jon Lund worked for Orvis Mills from 1874.",
+        "When was Jon Lund born?",
+        "1874",
+        "no",
+    ),
+    (
+        "Orvis Mills: The mill was built by Marta Lund, and its clock is by Danforth & Lee.",
+        "Who built Danforth & Lee?",
+        "Marta Lund",
+        "no",
+    ),
+    (
+        "Danforth & Lee: The works of the firm are at Teme, beside the canal.",
+        "Which town is home to the factory of Danforth & Lee?",
+        "Teme",
+        "yes",
+    ),
+    (
+        "Teme Ferry: The boats were laid up at the east pier on 3 May.",
+        "In which town did the Teme Ferry make its first run?",
+        "the east pier",
+        "no",
+    ),
+    (
+        "Boats: Blue Heron, ferry, Lund & Sons, Bergen, 1911, 96 tons",
+        "Which shipyard built the Blue Heron?",
+        "Lund & Sons",
+        "yes",
+    ),
+    ("Minutes of 4 May 1931", "In what year was the Hallow Bridge built?", "1931", "no"),
+    (
+        "Danforth & Lee: Ada Colwell, then a clerk at Teme, wrote the rules.",
+        "In which town was Ada Colwell later a judge?",
+        "Teme",
+        "no",
+    ),
+    (
+        "秋江图: 《秋江图》作于一九三一年，作者陆远山是苏州人。",
+        "《秋江图》是谁画的？",
+        "陆远山",
+        "yes",
+    ),
+)
+
 COMPARE = """\
 Answer the question from the facts alone, in as few words as possible: mostly one of the things \
 compared, as the question names it."""
@@ -108,6 +174,11 @@ def reading(passage: str, question: str) -> str:
     """One passage to read for one question; the passage cannot close its own fence."""
     fenced = passage.replace("</passage", "< /passage")
     return f"<passage>\n{fenced}\n</passage>\nQuestion: {question}"
+
+
+def claiming(sentence: str, question: str, answer: str) -> str:
+    """An answer with the sentence that is said to state it."""
+    return f"Sentence: {sentence}\nQuestion: {question}\nAnswer: {answer}"
 
 
 def comparing(facts: str, question: str) -> str:

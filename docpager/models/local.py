@@ -164,7 +164,7 @@ def _start(weights: Path, context_window: int, threads: int, api_key: str) -> Se
     # reading; as they are in the file, the system maps them once for all processes.
     params.no_extra_bufts = True
     params.cache_prompt = True
-    params.cache_ram_mib = 0
+    params.cache_ram_mib = 256
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     params.verbosity = _SILENT

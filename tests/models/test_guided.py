@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 from collections.abc import Callable
 
@@ -20,13 +21,10 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
-from docpager.models.guided import (
-    EXCERPT_CHARACTERS,
-    GuidedChat,
-    accepted_quote,
-    descriptions,
-    excerpt,
-)
+from docpager.models import guided_questions
+from docpager.models.guided import GuidedChat
+from docpager.models.guided_evidence import EXCERPT_CHARACTERS, accepted_quote, excerpt
+from docpager.models.guided_questions import descriptions
 from docpager.testing import CharacterCounter, ScriptedChat, say
 
 MILL = "The mill at Orrin Ford was designed by Tamsin Hale and opened in 1887."
@@ -46,11 +44,16 @@ def page(*passages: tuple[str, str]) -> str:
 
 
 def reader(
-    plan: list[str], answers: dict[str, str], compared: str = "", other: str = ""
+    plan: list[str],
+    answers: dict[str, str],
+    compared: str = "",
+    other: str = "",
+    doubted: str = "",
 ) -> ScriptedChat:
     """A small model: its plan, and for words of a look-up the answer it reads out of a passage.
 
-    Of the descriptions that it may choose from it takes the shortest.
+    Of the descriptions that it may choose from it takes the shortest. Shown an answer again, it
+    stands by it unless it is the one `doubted`.
     """
 
     def reply(request: ChatRequest) -> AssistantMessage:
@@ -62,6 +65,9 @@ def reader(
             return say(json.dumps({"description": min(choices, key=len)}))
         if "question" in request.response_schema["properties"]:
             return say(json.dumps({"question": other}))
+        if "answered" in request.response_schema["properties"]:
+            verdict = "no" if asked.endswith(f"Answer: {doubted}") else "yes"
+            return say(json.dumps({"answered": verdict}))
         if asked.startswith("Facts:"):
             return say(json.dumps({"answer": compared}))
         passage, _, question = asked.rpartition("Question: ")
@@ -132,11 +138,92 @@ def test_what_a_question_describes_is_found_noted_put_in_and_cited() -> None:
     }
 
 
+def test_the_examples_in_docstrings_hold() -> None:
+    assert doctest.testmod(guided_questions).failed == 0
+
+
 def test_what_is_described_within_a_description_is_found_first() -> None:
     question = "Who is mayor of the town where the builder of the Hallow Bridge lives?"
-    assert descriptions(question) == [
+    assert [found.phrase for found in descriptions(question)] == [
         "the builder of the Hallow Bridge",
         "the builder of the Hallow Bridge lives",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "look_up", "answer", "left"),
+    [
+        (
+            "Which yard built the boat that brought the lens to Pell Point?",
+            "Which boat brought the lens to Pell Point?",
+            "Heron",
+            "Which yard built the boat Heron?",
+        ),
+        (
+            "In what year was the tug built that the Trust hired to clear the Narrows?",
+            "Which tug is it that the Trust hired to clear the Narrows?",
+            "the tug Anna",
+            "In what year was the tug Anna built?",
+        ),
+        (
+            "How much does the bottle hold that the nephew of Ann Hale looked after?",
+            "Which bottle is it that the nephew of Ann Hale looked after?",
+            "Nansen bottle",
+            "How much does Nansen bottle hold?",
+        ),
+        (
+            "What limit is set by the byelaw that the Tern's master broke?",
+            "Which byelaw is it that the Tern's master broke?",
+            "61",
+            "What limit is set by the byelaw 61?",
+        ),
+        (
+            "How high is the bridge built by Corin Hale?",
+            "Which bridge was built by Corin Hale?",
+            "Pell Bridge",
+            "How high is Pell Bridge?",
+        ),
+        (
+            "Who invented the device with which the Tern sounded the gully?",
+            "Which device is it with which the Tern sounded the gully?",
+            "lead line",
+            "Who invented the device lead line?",
+        ),
+    ],
+)
+def test_a_description_is_asked_for_and_replaced_by_a_name(
+    question: str, look_up: str, answer: str, left: str
+) -> None:
+    longest = max(descriptions(question), key=lambda found: len(found.phrase))
+    assert (longest.look_up, longest.named(question, answer)) == (look_up, left)
+
+
+def test_a_verb_that_did_calls_for_is_no_part_of_a_description() -> None:
+    question = "At which light did the rescuer of the Tern later become keeper?"
+    assert "the rescuer of the Tern later become keeper" not in {
+        found.phrase for found in descriptions(question)
+    }
+
+
+def test_an_answer_that_the_model_does_not_stand_by_is_not_believed() -> None:
+    other = "The mill at Orrin Ford was drawn by Jonas Ash, its designer, in 1886."
+    inner = reader([], {"mill": "Tamsin Hale", "Ford": "Jonas Ash"}, doubted="Tamsin Hale")
+    results = page(("P1", MILL), ("P4", other))
+    calls = drive(inner, "Who designed the mill at Orrin Ford?", lambda query: results)
+    assert sent(calls)["message"] == "Jonas Ash"
+
+
+def test_other_words_are_tried_before_further_pages() -> None:
+    first = page(("P2", BORN)).replace("(page 0/0)", "(page 0/5)")
+    other = "Whose painting shows the mill at Orrin Ford?"
+    calls = drive(reader([], {}, other=other), "Who painted Orrin Ford?", lambda query: first)
+    searched = [json.loads(call.arguments) for call in calls[:-1]]
+    assert [(call["query"] == other, call["page"]) for call in searched] == [
+        (True, 0),
+        (False, 1),
+        (True, 1),
+        (False, 2),
+        (True, 2),
     ]
 
 
@@ -207,7 +294,7 @@ def test_nothing_acceptable_is_not_found_after_one_other_search() -> None:
     ("other", "query"),
     [
         ("Whose painting shows the mill at Orrin Ford?",) * 2,
-        ("Who made a picture of the mill?", "Orrin Ford"),
+        ("Who made a picture of the mill?", "Orrin Ford Who made a picture of the mill?"),
     ],
 )
 def test_nothing_found_is_asked_once_in_other_words_that_keep_the_names(
