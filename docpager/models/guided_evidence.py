@@ -21,7 +21,7 @@ _SENTENCE_END = re.compile(
 )
 _SHORT_LINE = 48
 _HEADING_WORDS = 12
-_BEFORE_CHARACTERS = 240
+_BEFORE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,16 @@ def accepted_quote(asked: str, answer: str, text: str) -> str:
 
 
 def in_context(quote: str, passage: SeenPassage) -> str:
-    """A quote after the title and the sentence before it, in which it has its subject mostly."""
+    """A quote after the title and some 300 characters before it, where its subject is named."""
     at = passage.text.find(quote)
-    spans = _sentences(passage.text[:at]) if at > 0 else []
-    before = passage.text[spans[-1][0] : at][-_BEFORE_CHARACTERS:] if spans else ""
+    before = passage.text[max(0, at - _BEFORE_CHARACTERS) : at] if at > 0 else ""
+    before = before.partition(" ")[2] if at > _BEFORE_CHARACTERS else before
     return " ".join(f"{passage.title}: {before} {quote}".split())
+
+
+def shared(asked: str, text: str) -> int:
+    """How many of the words of a look-up stand in a text."""
+    return len(terms(asked) & terms(text))
 
 
 def is_heading(passage: SeenPassage) -> bool:

@@ -159,14 +159,39 @@ CONFIRM_EXAMPLES: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-COMPARE = """\
-Answer the question from the facts alone, in as few words as possible: mostly one of the things \
-compared, as the question names it."""
+SIDE = """\
+A question compares two things. Write the look-up that finds the fact to compare, for the first \
+thing alone."""
 
-COMPARE_EXAMPLE = (
-    "When was the Orvis Mill built? 1874\nWhen was the Danforth Mill built? 1861",
-    "Which is older, the Orvis Mill or the Danforth Mill?",
-    "the Danforth Mill",
+SIDE_EXAMPLES: tuple[tuple[str, str], ...] = (
+    ("Which is older, the Orvis Mill or the Danforth Mill?", "When was the Orvis Mill built?"),
+    (
+        "Are Ada Colwell and Jon Lund of the same nationality?",
+        "What is the nationality of Ada Colwell?",
+    ),
+    (
+        "Who lived longer, Marta Lund or Jon Lund?",
+        "When was Marta Lund born and when did she die?",
+    ),
+    ("Which bridge is longer, Hallow or Teme?", "How long is Hallow bridge?"),
+)
+
+COMPARE = """\
+Answer the question from the facts alone, in as few words as possible: with one of the things \
+compared, as the question names it, or with yes or no."""
+
+COMPARE_EXAMPLES: tuple[tuple[str, str, str], ...] = (
+    (
+        "When was the Orvis Mill built? 1874\nWhen was the Danforth Mill built? 1861",
+        "Which is older, the Orvis Mill or the Danforth Mill?",
+        "the Danforth Mill",
+    ),
+    (
+        "What is the nationality of Ada Colwell? Norwegian\n"
+        "What is the nationality of Jon Lund? Danish",
+        "Are Ada Colwell and Jon Lund of the same nationality?",
+        "no",
+    ),
 )
 
 

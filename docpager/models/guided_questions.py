@@ -13,7 +13,14 @@ from dataclasses import dataclass
 _REFERENCE = re.compile(r"#(\d)")
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
-_COMPARES = re.compile(r"\b(or|than|both|same)\b|还是|哪个|更|比|和")
+_COMPARES = re.compile(r"还是|哪个|更|比|和")
+_NAME = r"[A-Z0-9À-Þ][\w.'’&-]*(?: (?:(?:of|the|de|van|von|to|in|for|&) )*[A-Z0-9À-Þ][\w.'’&-]*)*"
+_SIDES = (
+    re.compile(r", *([^,]+?) or ([^,?]+?)\??$"),
+    re.compile(rf"({_NAME}) or (?:the )?({_NAME})\??$"),
+    re.compile(rf"\b(?:both |[Aa]re |[Ww]ere |[Dd]o |[Dd]id )(?:the \w+ )?({_NAME}) and ({_NAME})"),
+    re.compile(rf"({_NAME}) and ({_NAME})(?= (?:both|have|share|had)\b)"),
+)
 _DESCRIBES = re.compile(
     r"\b(?:that|which|who|whom|whose|where)\b|\b\w+(?:ed|t|n|de) by\b"
     r"|\b\w+(?:er|or|ist|ect|ian)s? of\b",
@@ -70,9 +77,21 @@ def names(text: str) -> list[str]:
 # ---- plans -----------------------------------------------------------------------------------
 
 
-def compares(question: str) -> bool:
-    """Whether the question may ask for the one of two things, or whether both are alike."""
-    return _COMPARES.search(folded(question)) is not None
+def two_sides(question: str) -> tuple[str, str] | None:
+    """The two things that a question compares, as it names them; None where it compares none.
+
+    >>> two_sides("Which is older, the Orvis Mill or Danforth Mill?")
+    ('Orvis Mill', 'Danforth Mill')
+    >>> two_sides("Were Ada Colwell and Jon Lund both born in Teme?")
+    ('Ada Colwell', 'Jon Lund')
+    >>> two_sides("Who founded Danforth and Lee?")
+    """
+    for pattern in _SIDES:
+        match = pattern.search(question)
+        if match:
+            first, second = (side.strip().removeprefix("the ") for side in match.groups())
+            return (first, second) if first != second else None
+    return None
 
 
 def is_chinese(question: str) -> bool:
@@ -94,7 +113,7 @@ def is_sound(plan: Sequence[str], question: str) -> bool:
     if not plan or not all(plan) or _REFERENCE.search(plan[0]):
         return False
     chained = all(_REFERENCE.search(step) for step in plan[1:])
-    if not chained and not (is_comparison(plan) and compares(question)):
+    if not chained and not (is_comparison(plan) and _COMPARES.search(question)):
         return False
     for position, step in enumerate(plan):
         if any(not 1 <= int(number) <= position for number in _REFERENCE.findall(step)):
