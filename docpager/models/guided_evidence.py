@@ -20,6 +20,8 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?;])[\"')\u201d\u2019]*\s+(?=[\"'(\u201c]?[A-Z0-9])|(?<=[。！？；])"
 )
 _SHORT_LINE = 48
+_NUMBER = re.compile(r"(?<!\S)\d[\d.,:]*(?!\S)")
+_NUMBERS_IN_ROW = 3
 _HEADING_WORDS = 12
 _BEFORE_CHARACTERS = 300
 
@@ -65,12 +67,12 @@ def coverage(asked: str, passage: SeenPassage) -> float:
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
-    """Spans that together are the text: sentences, and lines too short to be running prose."""
+    """Spans that together are the text: sentences, rows of tables, lines too short for prose."""
     cuts = {0, len(text)}
     cuts.update(match.end() for match in _SENTENCE_END.finditer(text))
     start = 0
     for line in text.splitlines(keepends=True):
-        if len(line) < _SHORT_LINE:
+        if len(line) < _SHORT_LINE or len(_NUMBER.findall(line)) >= _NUMBERS_IN_ROW:
             cuts.update((start, start + len(line)))
         start += len(line)
     ordered = sorted(cuts)

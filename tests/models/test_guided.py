@@ -384,6 +384,17 @@ def test_the_quote_is_the_sentence_nearest_to_the_look_up() -> None:
     assert accepted_quote("When was the Orrin Ford mill opened?", "1887", text) == MILL
 
 
+def test_a_row_of_a_table_is_quoted_alone() -> None:
+    rows = [
+        f"Wayland {name} 44,8{at} steam tug 190{at} Hallett Bros 221 12{at}"
+        for at, name in enumerate(("Lea", "Mere", "Oak"))
+    ]
+    assert (
+        accepted_quote("In what year was the Wayland Oak built?", "1902", "\n".join(rows))
+        == rows[2]
+    )
+
+
 def test_a_short_line_is_quoted_with_its_neighbours() -> None:
     text = "Vessel\nSaltire\n438 tons\n1889\nBrig"
     quote = accepted_quote("What tonnage had the Saltire?", "438 tons", text)
