@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypedDict, get_args
 
@@ -265,6 +265,20 @@ def load(
     if values.get("replay") and not values.get("cache"):
         raise UserError("--replay needs the recorded calls. Name their file with --cache.")
     return Config(**values)  # type: ignore[arg-type]  # each value went through its `read`
+
+
+def revised(config: Config, given: Mapping[str, object]) -> Config:
+    """`config` with some settings given anew by flags; None leaves one as it was.
+
+    Raises:
+        UserError: a value is impossible.
+    """
+    values = {
+        name: _read(name, value, f"--question-{name.replace('_', '-')}")
+        for name, value in given.items()
+        if value is not None
+    }
+    return replace(config, **values)  # type: ignore[arg-type]  # each went through its `read`
 
 
 def _from_file(path: Path) -> dict[str, object]:

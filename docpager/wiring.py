@@ -615,6 +615,13 @@ def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Wor
         yield Workplace(config, model, embedder, content_hash, cache, shared)
 
 
+def drop_runs(config: Config, place: Workplace, asked: int) -> None:
+    """Let old traces go, but none of a batch of so many questions."""
+    from docpager.agent.trace import drop_old_runs
+
+    drop_old_runs(place.runs, max(config.keep_runs, asked))
+
+
 @contextmanager
 def open_cache(config: Config) -> Iterator[CallCache | None]:
     """The cache of the settings, if there is one."""

@@ -170,6 +170,8 @@ class Endpoint:
                 tries += failure.counted
                 delay = self._delay(failure, tries)
                 late = self._clock.monotonic() - began + delay > self._retry.total_seconds
+                if self._throttle is not None and isinstance(failure.error, ModelAuthError):
+                    self._throttle.refusal = str(failure.error)
                 if not failure.retryable or late or tries >= self._limit(failure):
                     if failure.error is error:
                         raise

@@ -51,6 +51,8 @@ class Throttle:
         self._requests = 0
         self._retries = 0
         self._fewest = most
+        self.refusal: str | None = None
+        """Why the endpoint will refuse whatever is sent: the key, or the quota."""
 
     @property
     def traffic(self) -> Traffic:
