@@ -332,6 +332,12 @@ class _Launch:
                 outcome = self._place.attempt(question.text)
             except DocpagerError as error:
                 outcome = error
+            except OSError as error:
+                # A disk that is full, too many open files: every question would meet it.
+                outcome = UserError(
+                    f"{error.filename or 'A file'} cannot be read or written ({error.strerror}). "
+                    "Mend it; what is finished is kept, and the same command goes on from there."
+                )
             except Exception as error:  # noqa: BLE001  # told where it is answered for
                 kind = type(error).__name__
                 text = f"An internal fault, {kind}: {error}. Please report it."

@@ -209,13 +209,16 @@ def _page_refs(places: Iterable[Mapping[str, JSONValue]]) -> list[PageRef]:
 # -- what a result depends on ---------------------------------------------------------------------
 
 _PARTS = ("question", "settings", "model", "archive")
-_OF_MODEL = ("model", "endpoint", "tool_mode", "context_window", "embedder")
+_OF_MODEL = ("model", "tool_mode", "context_window", "embedder")
+_OF_NOTHING = ("endpoint",)
+"""Where a model is served does not make it another one."""
 
 
 def fingerprint(question: str, settings: Mapping[str, object], content_hash: str) -> str:
     """Four hashes of eight digits: of the question, the settings, the model and the archive."""
     model = {name: settings.get(name) for name in _OF_MODEL}
-    others = {name: value for name, value in settings.items() if name not in _OF_MODEL}
+    apart = (*_OF_MODEL, *_OF_NOTHING)
+    others = {name: value for name, value in settings.items() if name not in apart}
     return "-".join(_short_hash(part) for part in (question, others, model, content_hash))
 
 

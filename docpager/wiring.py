@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, assert_never
 
 from docpager.config import Config
-from docpager.errors import ArchiveError, Bound, ModelError, NothingToDo, UserError
+from docpager.errors import Bound, ModelError, NothingToDo, UserError
 from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
 from docpager.types import (
     PROBE_TEXT,
@@ -609,10 +609,9 @@ def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Wor
     with open_archive(config) as archive:
         if archive.passage_count == 0:
             raise NothingToDo(EMPTY)
-        kept, content_hash = archive.embedder_identity(), archive.content_hash()
-    embedder = matching_embedder(config, kept, throttle)
-    with open_cache(config) as cache, open_model(config, cache, throttle) as model:
-        yield Workplace(config, model, embedder, content_hash, cache, shared)
+        embedder = matching_embedder(config, archive.embedder_identity(), throttle)
+        with open_cache(config) as cache, open_model(config, cache, throttle) as model:
+            yield Workplace(config, model, embedder, archive, cache, shared)
 
 
 def drop_runs(config: Config, place: Workplace, asked: int) -> None:
@@ -647,8 +646,8 @@ class Workplace:
     """One archive and one model for many questions; several threads may ask at once.
 
     Each question has its own connection to the archive, its own session, token estimate and
-    clock; weights, connections, cache and purse are shared, and safe for it. In a batch the
-    archive must stay as it was at the beginning.
+    clock; weights, connections, cache and purse are shared, and safe for it. The archive is held
+    until the end, so that all questions are answered over the same content.
     """
 
     def __init__(
@@ -656,7 +655,7 @@ class Workplace:
         config: Config,
         model: OpenModel,
         embedder: Embedder,
-        content_hash: str,
+        archive: Archive,
         cache: CallCache | None,
         shared: Shared | None,
     ) -> None:
@@ -665,7 +664,8 @@ class Workplace:
         self._embedder = embedder
         self._cache = cache
         self._shared = shared
-        self.content_hash = content_hash
+        self._archive = archive
+        self.content_hash = archive.content_hash()
         self.runs = side_folder(config) / "runs"
 
     @property
@@ -692,17 +692,15 @@ class Workplace:
         from docpager.agent.trace import MemoryTrace
         from docpager.ask import check_question
 
-        with open_archive(self._config) as archive:
-            clock = SystemClock()
-            models = self._tools(clock).models(MemoryTrace())
-            check_question(question, models=models, store=archive, clock=clock)
+        clock = SystemClock()
+        models = self._tools(clock).models(MemoryTrace())
+        check_question(question, models=models, store=self._archive, clock=clock)
 
     def attempt(self, question: str, watchers: Sequence[Trace] = ()) -> Attempt:
         """Answer one question; `watchers` are told every event of the run.
 
         Raises:
-            ArchiveError: in a batch, the archive is not the one that it began with.
-            DocpagerError: whatever else stands in the way before the model is asked.
+            DocpagerError: whatever stands in the way before the model is asked.
         """
         from docpager.ask import RunStore, ask
         from docpager.models.cache import CallClock
@@ -711,21 +709,15 @@ class Workplace:
         clock = WorkClock() if self._cache is None else CallClock(self._cache.began)
         tools = self._tools(clock)
         with (
-            open_archive(config) as archive,
+            self._archive.beside() as archive,
             open_session(config, clock) as session,
             also_traced(config.trace) as copies,
         ):
-            content_hash = archive.content_hash()
-            if self._shared is not None and content_hash != self.content_hash:
-                raise ArchiveError(
-                    "The archive was changed while its questions were being answered. What is "
-                    "answered is kept; ask all again with --redo."
-                )
             answer = ask(
                 question,
                 models_for=tools.models,
                 store=archive,
-                content_hash=content_hash,
+                content_hash=self.content_hash,
                 session=session,
                 settings=self.settings,
                 max_steps=config.max_steps,

@@ -105,7 +105,8 @@ def right(request: LoopbackRequest) -> LoopbackReply:
     """Answers with what the passage about the pump says, after as many searches as asked for."""
     text = " ".join(str(message["content"]) for message in request.body["messages"])
     asked = re.search(r"Where was pump (\d+) made", text)
-    assert asked is not None
+    if asked is None:  # the probe for the tool mode
+        return wire_reply(call("look_up", query="archive", page=0))
     n = asked[1]
     found = re.search(rf"\[(P\d+)\] corpus/pump-{n}\.md", text)
     assert found is not None, text[-2000:]
