@@ -71,5 +71,21 @@ demo: weights
 	@$(BIN)/docpager ingest sample_docs -a $(DEMO)/sample.duckdb
 	@$(BIN)/python tools/demo.py $(BIN)/docpager $(DEMO)/sample.duckdb
 
+# The recorded calls with which CI shows a pipeline that needs no model; made anew when prompts,
+# documents or questions changed. Takes the embedded model some minutes.
+CI_BATCH := $(BIN)/docpager batch examples/ci/questions.jsonl --model local --cache examples/ci/calls.jsonl
+
+.PHONY: record replay
+record: weights
+	@mkdir -p build/ci && rm -f build/ci/* examples/ci/calls.jsonl
+	@$(BIN)/docpager ingest sample_docs -a build/ci/sample.duckdb
+	@$(CI_BATCH) -a build/ci/sample.duckdb -o build/ci/recorded.jsonl
+
+replay: $(VENV)/.dev
+	@mkdir -p build/ci && rm -f build/ci/replayed.jsonl
+	@$(BIN)/docpager ingest sample_docs -a build/ci/sample.duckdb
+	@$(CI_BATCH) --replay -a build/ci/sample.duckdb -o build/ci/replayed.jsonl --fail-under 0.6 \
+	  --junit-xml build/ci/junit.xml --report build/ci/report.html --summary build/ci/summary.json
+
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -111,6 +111,7 @@ def run_batch(
     jobs: int | None = None,
     junit_xml: str | Path | None = None,
     summary: str | Path | None = None,
+    report: str | Path | None = None,
     config: Config | None = None,
     say: wiring.Say = wiring.silent,
     on_result: OnResult | None = None,
@@ -130,6 +131,7 @@ def run_batch(
         jobs: Questions at once; how many calls are in flight adapts to the endpoint.
         junit_xml: Written at the end, for CI servers.
         summary: Written at the end, as JSON.
+        report: Written at the end, as one HTML file for people.
         on_result: Told of each result as it comes.
         interrupt: Called once, it lets what runs finish; called twice, it stops at once.
 
@@ -154,7 +156,7 @@ def run_batch(
     name = wiring.model_name(config)
     if bounds.max_cost is not None:
         wiring.required_price(config, name, "--max-cost")
-    for path in (junit_xml, summary):
+    for path in (junit_xml, summary, report):
         _require_writable(path)
     purse = Purse(
         wiring.price_of(config, name), max_tokens=bounds.max_tokens, max_cost=bounds.max_cost
@@ -197,6 +199,18 @@ def run_batch(
             from docpager.junit import write_junit
 
             write_junit(Path(junit_xml), chosen, _reader(kept), outcome, place.runs)
+        if report is not None:
+            from docpager.report import write_report
+            from docpager.runs import events_of
+
+            write_report(
+                Path(report),
+                chosen,
+                _reader(kept),
+                outcome,
+                events_of=lambda run_id: events_of(place.runs, run_id),
+                page_of=place.cited_text,
+            )
         wiring.drop_runs(config, place, len(asked))
     if summary is not None:
         _write_summary(Path(summary), outcome)

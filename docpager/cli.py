@@ -328,6 +328,7 @@ _METRICS = (
 @click.option("--fail-under", type=click.FloatRange(0, 1), metavar="X", help="Least mean.")
 @click.option("--junit-xml", metavar="FILE", help="Write a report for CI servers.")
 @click.option("--summary", metavar="FILE", help="Write the summary as JSON.")
+@click.option("--report", metavar="FILE.html", help="Write a report for people.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Bound on all tokens.")
 @click.option("--max-cost", type=float, metavar="USD", help="Bound on all money.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Bound on all time.")
@@ -379,6 +380,7 @@ def batch(config: Config, questions: str, output: str | None, **options: Any) ->
             jobs=options["jobs"],
             junit_xml=options["junit_xml"],
             summary=options["summary"],
+            report=options["report"],
             config=config,
             say=render.say,
             on_result=progress,

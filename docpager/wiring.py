@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from docpager.types import (
     Document,
     EmbedderIdentity,
     IngestReport,
+    JSONValue,
     Price,
     ResultPage,
     SearchMode,
@@ -730,6 +731,17 @@ class Workplace:
                 ),
             )
         return Attempt(answer, tools.starved)
+
+    def cited_text(self, citation: Mapping[str, JSONValue]) -> str | None:
+        """The stored page that a citation points into; of a file without pages, the passage."""
+        page = citation["page"]
+        if isinstance(page, int):
+            try:
+                return self._archive.page(str(citation["document"]), page).text
+            except UserError:
+                return None
+        found = self._archive.passages([str(citation["passage_id"])])
+        return found[0].text if found else None
 
     def _tools(self, clock: Clock) -> _Tools:
         purse = self._shared.purse if self._shared else None
