@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO ?= build/demo
 
-.PHONY: check format test test-shared test-embedded bars demo clean
+.PHONY: check format test test-shared test-embedded test-browser bars demo clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -41,13 +41,18 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix docpager tests tools benchmarks
 
 test: $(VENV)/.dev
-	@$(BIN)/pytest -m "not shared and not embedded and not bars"
+	@$(BIN)/pytest -m "not shared and not embedded and not bars and not browser"
 
 test-shared: $(VENV)/.dev
 	@$(BIN)/pytest -m "shared and not embedded and not bars"
 
 test-embedded: $(VENV)/.dev weights
 	@$(BIN)/pytest -m "embedded and not bars"
+
+# Needs Chromium and its driver, as Debian's packages chromium and chromium-driver have them.
+test-browser: $(VENV)/.dev
+	@$(PIP) install --editable '.[browser]'
+	@$(BIN)/pytest -m browser
 
 bars: $(VENV)/.dev weights
 	@$(BIN)/python tools/check_install.py
