@@ -266,9 +266,10 @@ class CachedChat:
             began = self._stopwatch()
             reply = self._inner.complete(request)
             seconds = round(max(0.0, self._stopwatch() - began), 3)
-            self._cache.put(key, _record_of(reply, seconds))
-            # What the file cannot hold must not make the first run differ from the next.
-            reply, _ = _reply_of(_record_of(reply, seconds))
+            record = _record_of(reply, seconds)
+            self._cache.put(key, record)
+            # What JSON cannot hold must not make the first run differ from the next.
+            reply, _ = _reply_of(json.loads(json.dumps(record)))
         self._clock.advance(seconds)
         return reply
 

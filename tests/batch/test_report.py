@@ -60,7 +60,7 @@ def made(folder: Path) -> Path:
     asked = [
         question("q10", expected="Graz", tags=["places"]),
         question("q9", expected="40 kg", tags=["numbers"]),
-        question("hostile", expected=HOSTILE, tags=[HOSTILE, "places"]),
+        question("hostile", expected="x", tags=[HOSTILE, "places"]),
         question("fault", expected="x"),
     ]
     quote = Citation("P1", "a.pdf", 3, "i", "It weighs 40 kg, as the plate", True)

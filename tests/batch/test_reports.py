@@ -225,7 +225,7 @@ def test_only_results_are_compared(tmp_path: Path, content: bytes) -> None:
     else:
         assert compare_results(path, path).shared == 0
     with pytest.raises(UserError, match="cannot be read"):
-        compare_results(path, tmp_path / "none.jsonl")
+        compare_results(tmp_path / "none.jsonl", path)
 
 
 # -- the file of results --------------------------------------------------------------------------
