@@ -238,6 +238,8 @@ class _Launch:
                     stopped = stopped or outcome
                     continue
                 self._keep(question, outcome, seconds, grading, on_result)
+                if outcome.answer.status == "budget":
+                    left_for = left_for or outcome.starved
                 stopped = stopped or self._hopeless(refused())
         finally:
             self._dismiss(at_once=interrupt.count >= 2)

@@ -775,16 +775,24 @@ class _Tools:
 
     def models(self, trace: Trace) -> Models:
         """The models of the run that tells `trace`."""
-        embedder: Embedder = self._embedder
-        if self._cache is not None and embedder.identity.name != STATIC:
-            from docpager.models.cache import CachedEmbedder
-
-            embedder = CachedEmbedder(embedder, self._cache)
-        return _models(self._config, self._model, self._chat(), embedder, self._clock, trace)
-
-    def _chat(self) -> Chat:
-        """What the meter calls: purse and cache around the wire, as far as there are any."""
         work = self._clock if isinstance(self._clock, WorkClock) else WorkClock()
+        chat, embedder = self._chat(work), self._query_embedder(work)
+        return _models(self._config, self._model, chat, embedder, self._clock, trace)
+
+    def _query_embedder(self, work: WorkClock) -> Embedder:
+        from docpager.models.embedders import OpenAIEmbedder
+
+        if not isinstance(self._embedder, OpenAIEmbedder):
+            return self._embedder
+        embedder = self._embedder.telling(work.excuse)
+        if self._cache is None:
+            return embedder
+        from docpager.models.cache import CachedEmbedder
+
+        return CachedEmbedder(embedder, self._cache)
+
+    def _chat(self, work: WorkClock) -> Chat:
+        """What the meter calls: purse and cache around the wire, as far as there are any."""
         wire = self._model.wire.for_run(work.excuse)
         chat: Chat = wire
         if self._purse is not None:

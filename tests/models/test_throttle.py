@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 
 from docpager.errors import BudgetReached, ModelError
 from docpager.messages import ChatReply, ChatRequest, UserMessage
+from docpager.models.endpoint import Endpoint
 from docpager.models.purse import Purse, PursedChat
 from docpager.models.throttle import Throttle
-from docpager.testing import ScriptedChat, say
+from docpager.testing import (
+    FrozenClock,
+    LoopbackReply,
+    LoopbackServer,
+    ScriptedChat,
+    say,
+    wire_reply,
+)
 from docpager.types import Price, Usage
-from docpager.wiring import SystemClock
+from docpager.wiring import SystemClock, WorkClock
 
 REQUEST = ChatRequest((UserMessage("x" * 360),), max_tokens=6)  # 94 tokens as ScriptedChat counts
 
@@ -91,6 +99,23 @@ def test_no_more_are_in_flight_than_allowed() -> None:
         thread.join()
     assert most[0] == 3
     assert throttle.traffic.requests == 45
+
+
+def test_what_is_waited_for_a_rate_limit_is_told_and_not_counted() -> None:
+    slow = LoopbackReply({"error": {"message": "slow"}}, 429)
+    replies = [
+        LoopbackReply(slow.body, 429, {"retry-after": "30"}),
+        LoopbackReply(slow.body, 429, {"x-ratelimit-reset-requests": "1m30s"}),
+        wire_reply(say("a")),
+    ]
+    clock, work = FrozenClock(), WorkClock()
+    before = work.monotonic()
+    with LoopbackServer(replies) as server:
+        endpoint = Endpoint(server.base_url, None, clock=clock, throttle=Throttle(4, clock))
+        endpoint.telling(work.excuse).post("/chat/completions", {"model": "m"}, lambda reply: reply)
+        endpoint.close()
+    assert sum(clock.slept) == 120
+    assert work.monotonic() - before < 0  # two minutes less than the real time that went by
 
 
 def test_a_call_that_could_go_beyond_the_bound_is_not_made() -> None:
