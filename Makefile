@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO ?= build/demo
 
-.PHONY: check format test test-shared test-embedded bars demo clean
+.PHONY: check format test test-shared test-embedded test-browser bars demo clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -41,13 +41,18 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix docpager tests tools benchmarks
 
 test: $(VENV)/.dev
-	@$(BIN)/pytest -m "not shared and not embedded and not bars"
+	@$(BIN)/pytest -m "not shared and not embedded and not bars and not browser"
 
 test-shared: $(VENV)/.dev
 	@$(BIN)/pytest -m "shared and not embedded and not bars"
 
 test-embedded: $(VENV)/.dev weights
 	@$(BIN)/pytest -m "embedded and not bars"
+
+# Needs Chromium and its driver, as Debian's packages chromium and chromium-driver have them.
+test-browser: $(VENV)/.dev
+	@$(PIP) install --editable '.[browser]'
+	@$(BIN)/pytest -m browser
 
 bars: $(VENV)/.dev weights
 	@$(BIN)/python tools/check_install.py
@@ -71,6 +76,22 @@ demo: weights
 	@mkdir -p $(DEMO)
 	@$(BIN)/docpager ingest sample_docs -a $(DEMO)/sample.duckdb
 	@$(BIN)/python tools/demo.py $(BIN)/docpager $(DEMO)/sample.duckdb
+
+# The recorded calls with which CI shows a pipeline that needs no model; made anew when prompts,
+# documents or questions changed. Takes the embedded model some minutes.
+CI_BATCH := $(BIN)/docpager batch examples/ci/questions.jsonl --model local --cache examples/ci/calls.jsonl
+
+.PHONY: record replay
+record: weights
+	@mkdir -p build/ci && rm -f build/ci/* examples/ci/calls.jsonl
+	@$(BIN)/docpager ingest sample_docs -a build/ci/sample.duckdb
+	@$(CI_BATCH) -a build/ci/sample.duckdb -o build/ci/recorded.jsonl
+
+replay: $(VENV)/.dev
+	@mkdir -p build/ci && rm -f build/ci/replayed.jsonl
+	@$(BIN)/docpager ingest sample_docs -a build/ci/sample.duckdb
+	@$(CI_BATCH) --replay -a build/ci/sample.duckdb -o build/ci/replayed.jsonl --fail-under 0.6 \
+	  --junit-xml build/ci/junit.xml --report build/ci/report.html --summary build/ci/summary.json
 
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,8 +6,8 @@
     python benchmarks/questions.py musique --limit 15
 
 The archive is made once in build/bench and used again. Each answer is a line of
-build/bench/NAME-MODE.jsonl as it comes; questions that are there already are not asked again
-(--again forgets them). A question counts as right when F1 >= 0.6 against its best accepted
+build/bench/NAME-MODE.jsonl as it comes; what is there already is not asked again
+(--again forgets it). A question counts as right when F1 >= 0.6 against its best accepted
 answer, or when its status is the expected one.
 """
 
@@ -19,60 +19,25 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from docpager import answer_question, ingest_paths
-from docpager.scoring import best, exact_match, f1, recall
-from docpager.types import Answer, PageRef
+from docpager import Selection, ingest_paths, run_batch
+from docpager.results import read_results
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "bench"
 SHARED = Path(os.environ.get("DOCPAGER_SHARED", ROOT.parent / "shared"))
-PASS_AT = 0.6
+
+Row = dict[str, Any]
+"""A line of results."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with what is expected of its answer."""
-
-    id: str
-    text: str
-    kind: str
-    expected: tuple[str, ...]
-    pages: tuple[PageRef, ...]
-    status: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One answered question, as it is kept."""
-
-    id: str
-    kind: str
-    question: str
-    expected: tuple[str, ...]
-    answer: str
-    status: str
-    right: bool
-    exact_match: float
-    f1: float
-    read_recall: float
-    verified: int
-    steps: int
-    searches: int
-    pages_read: int
-    seconds: float
-    tokens: int
-    stopped_by: str | None = None
-    error: str | None = None
-    miss: str = ""
-
-
-def load_set(name: str, limit: int | None) -> tuple[Path, list[Question]]:
+def load_set(name: str, limit: int | None) -> tuple[Path, list[Row]]:
     """The folder to ingest and the questions; of a large set, `limit` evenly spaced ones."""
     if name == "sample":
-        return ROOT / "sample_docs", _sample()[:limit]
+        lines = (ROOT / "sample_docs" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+        return ROOT / "sample_docs", [json.loads(line) for line in lines][:limit]
     source = SHARED / "data" / f"multihop_{name}"
     questions = _multihop(source, name)
     step = len(questions) / min(limit or len(questions), len(questions))
@@ -80,33 +45,18 @@ def load_set(name: str, limit: int | None) -> tuple[Path, list[Question]]:
     return _as_folder(source, BUILD / f"{name}-corpus"), spaced
 
 
-def _sample() -> list[Question]:
-    lines = (ROOT / "sample_docs" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    return [
-        Question(
-            row["id"],
-            row["question"],
-            row["tags"][0],
-            tuple(row.get("expected", ())),
-            tuple(
-                PageRef(page["document"], page["page"]) for page in row.get("expected_pages", ())
-            ),
-            row.get("expected_status"),
-        )
-        for row in map(json.loads, lines)
-    ]
-
-
-def _multihop(source: Path, name: str) -> list[Question]:
+def _multihop(source: Path, name: str) -> list[Row]:
     lines = (source / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [
-        Question(
-            row["id"],
-            row["question"],
-            row["type"],
-            tuple(row["answers"]),
-            tuple(PageRef(f"{name}-corpus/{gold}.md", 1) for gold in row["gold_ids"]),
-        )
+        {
+            "id": row["id"],
+            "question": row["question"],
+            "expected": row["answers"],
+            "expected_pages": [
+                {"document": f"{name}-corpus/{gold}.md", "page": 1} for gold in row["gold_ids"]
+            ],
+            "tags": [row["type"]],
+        }
         for row in map(json.loads, filter(None, lines))
     ]
 
@@ -124,43 +74,11 @@ def _as_folder(source: Path, folder: Path) -> Path:
     return folder
 
 
-def score(question: Question, answer: Answer) -> Row:
-    """The answer beside what was expected, and where a miss was lost."""
-    overlap = best(f1, answer.answer, question.expected)
-    said = answer.status in ("answered", "unsupported")
-    if question.status is not None:
-        right = answer.status == question.status
-    else:
-        right = said and overlap >= PASS_AT
-    read = recall(answer.pages_shown, question.pages)
-    return Row(
-        id=question.id,
-        kind=question.kind,
-        question=question.text,
-        expected=question.expected,
-        answer=answer.answer,
-        status=answer.status,
-        right=right,
-        exact_match=best(exact_match, answer.answer, question.expected) if said else 0.0,
-        f1=overlap if said else 0.0,
-        read_recall=read,
-        verified=sum(citation.verified for citation in answer.citations),
-        steps=answer.steps,
-        searches=answer.searches,
-        pages_read=answer.pages_read,
-        seconds=answer.elapsed_s,
-        tokens=answer.usage.total_tokens,
-        stopped_by=answer.stopped_by,
-        error=answer.error,
-        miss="" if right else ("gold shown, answered wrong" if read == 1.0 else "gold not shown"),
-    )
-
-
 def table(rows: Sequence[Row]) -> str:
     """One line a kind, then all."""
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        kinds[row.kind].append(row)
+        kinds[row["tags"][0]].append(row)
     if len(kinds) > 1:
         kinds["all"] = list(rows)
     lines = [
@@ -170,20 +88,30 @@ def table(rows: Sequence[Row]) -> str:
     ]
     for kind, group in kinds.items():
         n = len(group)
-
-        def mean(values: Sequence[float], n: int = n) -> float:
-            return sum(values) / n
-
+        scores = [row["scores"] for row in group]
+        tokens = sum(
+            row["usage"]["prompt_tokens"] + row["usage"]["completion_tokens"] for row in group
+        )
         lines.append(
-            f"| {kind} | {n} | {sum(row.right for row in group)} "
-            f"| {sum(row.status == 'answered' for row in group)} "
-            f"| {mean([row.exact_match for row in group]):.2f} "
-            f"| {mean([row.f1 for row in group]):.2f} "
-            f"| {mean([row.read_recall for row in group]):.2f} "
-            f"| {mean([row.seconds for row in group]):.0f} "
-            f"| {mean([row.tokens for row in group]):.0f} |"
+            f"| {kind} | {n} | {sum(score['passed'] is True for score in scores)} "
+            f"| {sum(row['status'] == 'answered' for row in group)} "
+            f"| {_mean(scores, 'exact_match')} | {_mean(scores, 'f1')} "
+            f"| {_mean(scores, 'read_recall')} "
+            f"| {sum(row['elapsed_s'] for row in group) / n:.0f} | {tokens / n:.0f} |"
         )
     return "\n".join(lines)
+
+
+def _mean(scores: Sequence[Row], metric: str) -> str:
+    values = [score[metric] for score in scores if score[metric] is not None]
+    return f"{sum(values) / len(values):.2f}" if values else "-"
+
+
+def miss(row: Row) -> str:
+    """Where a wrong answer was lost."""
+    read = row["scores"]["read_recall"]
+    lost = "gold shown, answered wrong" if read in (1.0, None) else "gold not shown"
+    return f"- {row['id']}: {lost}; said {row['answer']!r}, expected {row['expected']}"
 
 
 def main() -> None:
@@ -204,45 +132,42 @@ def main() -> None:
     if not archive.exists():
         print(f"ingesting {folder}", file=sys.stderr)
         ingest_paths([folder], archive=archive)
-    kept = BUILD / f"{options.set}-{options.mode}.jsonl"
+    asked = BUILD / f"{options.set}.questions.jsonl"
+    lines = [json.dumps(question, ensure_ascii=False) for question in questions]
+    asked.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    some = f"-{options.limit}" if options.limit else ""
+    kept = BUILD / f"{options.set}-{options.mode}{some}.jsonl"
     if options.again:
         kept.unlink(missing_ok=True)
-    rows = _kept_rows(kept)
-    for number, question in enumerate(questions, 1):
-        if question.id in rows:
-            continue
-        answer = answer_question(
-            question.text,
-            archive=archive,
-            model=options.model,
-            base_url=options.base_url,
-            tool_mode=options.mode,
-            context_window=options.window,
-            timeout=options.timeout,
-        )
-        row = score(question, answer)
-        with kept.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
-        rows[row.id] = row
-        mark = "right" if row.right else "wrong"
-        print(
-            f"{number}/{len(questions)} {mark} {row.id} {row.seconds:.0f} s: {row.answer!r} "
-            f"({row.status}); expected {' / '.join(row.expected) or question.status}",
-            file=sys.stderr,
-        )
-    asked = [rows[question.id] for question in questions if question.id in rows]
-    print(table(asked))
-    for row in asked:
-        if not row.right:
-            print(f"- {row.id}: {row.miss}; said {row.answer!r}, expected {row.expected}")
+    summary = run_batch(
+        asked,
+        kept,
+        selection=Selection(retry_errors=True),
+        on_result=_say,
+        archive=archive,
+        model=options.model,
+        base_url=options.base_url,
+        tool_mode=options.mode,
+        context_window=options.window,
+        timeout=options.timeout,
+    )
+    if summary.stopped:
+        print(summary.stopped, file=sys.stderr)
+    rows = list(read_results(kept).values())
+    print(table(rows))
+    for row in rows:
+        if not row["scores"]["passed"]:
+            print(miss(row))
 
 
-def _kept_rows(path: Path) -> dict[str, Row]:
-    if not path.exists():
-        return {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    rows = [Row(**{**row, "expected": tuple(row["expected"])}) for row in map(json.loads, lines)]
-    return {row.id: row for row in rows}
+def _say(done: int, total: int, row: Row) -> None:
+    mark = "right" if row["scores"]["passed"] else "wrong"
+    expected = row["expected"] or row.get("expected_status")
+    print(
+        f"{done}/{total} {mark} {row['id']} {row['elapsed_s']:.0f} s: {row['answer']!r} "
+        f"({row['status']}); expected {expected}",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from docpager.api import answer_question, ingest_paths, search
+    from docpager.api import answer_question, estimate_batch, ingest_paths, run_batch, search
+    from docpager.batch import Bounds, Grading, Interrupt, Selection
+    from docpager.comparison import Comparison, compare_results
     from docpager.config import Config, Settings, load
     from docpager.errors import (
         ArchiveError,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
         NothingToDo,
         UserError,
     )
+    from docpager.estimate import Estimate
+    from docpager.summary import BatchSummary
     from docpager.types import (
         Answer,
         Citation,
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
         IngestReport,
         PageRef,
         Passage,
+        Price,
         ResultPage,
         Usage,
     )
@@ -45,31 +50,44 @@ __all__ = [
     "Answer",
     "ArchiveError",
     "ArchiveLocked",
+    "BatchSummary",
+    "Bounds",
     "BudgetReached",
     "Citation",
+    "Comparison",
     "Config",
     "DocpagerError",
     "DocumentError",
+    "Estimate",
     "FileOutcome",
+    "Grading",
     "Hit",
     "IngestReport",
+    "Interrupt",
     "ModelAuthError",
     "ModelError",
     "NothingToDo",
     "PageRef",
     "Passage",
+    "Price",
     "ResultPage",
+    "Selection",
     "Settings",
     "Usage",
     "UserError",
     "answer_question",
+    "compare_results",
+    "estimate_batch",
     "ingest_paths",
     "load",
+    "run_batch",
     "search",
 ]
 
 _HOMES = {
-    "docpager.api": ("answer_question", "ingest_paths", "search"),
+    "docpager.api": ("answer_question", "estimate_batch", "ingest_paths", "run_batch", "search"),
+    "docpager.batch": ("Bounds", "Grading", "Interrupt", "Selection"),
+    "docpager.comparison": ("Comparison", "compare_results"),
     "docpager.config": ("Config", "Settings", "load"),
     "docpager.errors": (
         "ArchiveError",
@@ -82,6 +100,8 @@ _HOMES = {
         "NothingToDo",
         "UserError",
     ),
+    "docpager.estimate": ("Estimate",),
+    "docpager.summary": ("BatchSummary",),
     "docpager.types": (
         "Answer",
         "Citation",
@@ -90,6 +110,7 @@ _HOMES = {
         "IngestReport",
         "PageRef",
         "Passage",
+        "Price",
         "ResultPage",
         "Usage",
     ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docpager.agent.agent import Agent
-from docpager.agent.trace import ForkedTrace, Trace, TraceFile
+from docpager.agent.trace import ForkedTrace, MemoryTrace, Trace, TraceFile
 from docpager.errors import NothingToDo, UserError
 from docpager.memory.session import Session
 from docpager.messages import ModelInfo
@@ -42,7 +42,8 @@ class RunStore:
     """Where traces go: `folder` is shared by all processes that ask this archive."""
 
     folder: Path
-    keep_runs: int
+    keep_runs: int | None
+    """How many traces stay; None = all."""
     also: tuple[Trace, ...] = ()
     """Further places that are told every event."""
 
@@ -92,6 +93,28 @@ def ask(
             run_id=run_id,
         )
         return agent.run(question)
+
+
+def check_question(question: str, *, models: Models, store: ArchivalStore, clock: Clock) -> None:
+    """Refuse a question that `ask` would refuse for its length; no model is asked.
+
+    Raises:
+        UserError: it takes more than a quarter of the usable window.
+    """
+    Agent(
+        chat=models.chat,
+        model=models.info,
+        store=store,
+        embedder=models.embedder,
+        session=Session(clock),
+        counter=models.counter,
+        summarizer=models.summarizer,
+        meter=models.meter,
+        max_steps=1,
+        clock=clock,
+        trace=MemoryTrace(),
+        run_id="",
+    ).check_size(question)
 
 
 def run_identity(

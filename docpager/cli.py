@@ -5,10 +5,11 @@ Nothing heavy is imported at the top, so that help and mistakes are answered at 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,7 @@ import click
 from docpager.errors import DocpagerError, NothingToDo, UserError
 
 if TYPE_CHECKING:
+    from docpager.batch import Interrupt
     from docpager.config import Config
     from docpager.types import Answer
 
@@ -154,13 +156,8 @@ def _command(*settings: str) -> Callable[[Callable[..., int]], click.Command]:
     return make
 
 
-_MODEL_SETTINGS = (
-    "model",
-    "base_url",
-    "tool_mode",
-    "context_window",
-    "timeout",
-)
+_MODEL_SETTINGS = ("model", "base_url", "tool_mode", "context_window")
+_CACHE_SETTINGS = ("cache", "replay")
 
 
 def _model_options(function: F) -> F:
@@ -178,7 +175,19 @@ def _model_options(function: F) -> F:
             click.option(
                 "--context-window", type=int, metavar="TOKENS", help="The model's window."
             ),
-            click.option("--timeout", type=float, metavar="SECONDS", help="Bound on time."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def _cache_options(function: F) -> F:
+    for option in reversed(
+        (
+            click.option("--cache", metavar="FILE", help="Keep model calls here, and reuse them."),
+            click.option(
+                "--replay", is_flag=True, default=None, help="Call no model: use the cache alone."
+            ),
         )
     ):
         function = option(function)
@@ -212,11 +221,18 @@ def ingest(config: Config, paths: tuple[str, ...]) -> int:
     return 3 if failed else 0
 
 
-@_command(*_MODEL_SETTINGS, "max_steps", "max_tokens", "seed", "session", "trace", "keep_runs")
+@_command(
+    *_MODEL_SETTINGS,
+    *_CACHE_SETTINGS,
+    *("max_steps", "max_tokens", "max_cost", "timeout", "seed", "session", "trace", "keep_runs"),
+)
 @click.argument("question", metavar="QUESTION")
 @_model_options
+@_cache_options
+@click.option("--timeout", type=float, metavar="SECONDS", help="Bound on time.")
 @click.option("--max-steps", type=int, metavar="N", help="Bound on steps.")
 @click.option("--max-tokens", type=int, metavar="N", help="Bound on tokens.")
+@click.option("--max-cost", type=float, metavar="USD", help="Bound on money.")
 @click.option("--seed", type=int, metavar="N", help="Passed to the model.")
 @click.option("--session", metavar="NAME", help="Keep notes and recall under this name.")
 @click.option("--trace", metavar="FILE", help="Write the run's trace here too.")
@@ -277,6 +293,155 @@ def answer_exit_code(answer: Answer) -> int:
 def worst(codes: set[int]) -> int:
     """The exit code that stands where several apply."""
     return min(codes or {0}, key=_PRECEDENCE.index)
+
+
+_QUESTION_BOUNDS = {
+    "question_max_tokens": "max_tokens",
+    "question_max_cost": "max_cost",
+    "question_timeout": "timeout",
+}
+"""Options of `batch` that are settings under another name: there the plain names bound all."""
+_METRICS = (
+    "exact_match",
+    "f1",
+    "contains",
+    "document_recall",
+    "page_recall",
+    "read_recall",
+    "citation_precision",
+)
+
+
+@_command(*_MODEL_SETTINGS, *_CACHE_SETTINGS, "max_steps", "seed", "keep_runs")
+@click.argument("questions", metavar="QUESTIONS.jsonl")
+@click.option("-o", "--output", metavar="RESULTS.jsonl", help="Where results are kept.")
+@_model_options
+@_cache_options
+@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Questions at once.")
+@click.option("--filter", "tags", metavar="TAG", multiple=True, help="Only these; repeatable.")
+@click.option("--resume", is_flag=True, help="Run what is missing (this is the default).")
+@click.option("--retry-errors", is_flag=True, help="Run what failed at the model again, too.")
+@click.option("--redo", is_flag=True, help="Run all again.")
+@click.option("--dry-run", is_flag=True, help="Say what it may take, and ask nothing.")
+@click.option("--metric", type=click.Choice(_METRICS), default="f1", help="What is judged by.")
+@click.option("--pass-at", type=click.FloatRange(0, 1), default=0.6, metavar="X", help="A pass.")
+@click.option("--fail-under", type=click.FloatRange(0, 1), metavar="X", help="Least mean.")
+@click.option("--junit-xml", metavar="FILE", help="Write a report for CI servers.")
+@click.option("--summary", metavar="FILE", help="Write the summary as JSON.")
+@click.option("--report", metavar="FILE.html", help="Write a report for people.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Bound on all tokens.")
+@click.option("--max-cost", type=float, metavar="USD", help="Bound on all money.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Bound on all time.")
+@click.option("--question-max-tokens", type=int, metavar="N", help="Bound for one question.")
+@click.option("--question-max-cost", type=float, metavar="USD", help="Bound for one question.")
+@click.option("--question-timeout", type=float, metavar="SECONDS", help="Bound for one question.")
+@click.option("--max-steps", type=int, metavar="N", help="Bound on steps for one question.")
+@click.option("--seed", type=int, metavar="N", help="Passed to the model.")
+@click.option("--keep-runs", type=int, metavar="N", help="How many traces to keep.")
+def batch(config: Config, questions: str, output: str | None, **options: Any) -> int:
+    """Answer a file of questions, score them, and fail where they got worse. It can be resumed.
+
+    \b
+    Example:
+      docpager batch questions.jsonl -o results.jsonl --junit-xml junit.xml --fail-under 0.7
+    """
+    from docpager import api, render
+    from docpager.batch import Bounds, Grading, Interrupt, Selection
+    from docpager.config import revised
+    from docpager.estimate import estimate_record
+    from docpager.summary import summary_record
+
+    own = {name: options.pop(option) for option, name in _QUESTION_BOUNDS.items()}
+    config = revised(config, own)
+    selection = Selection(options["tags"], options["retry_errors"], options["redo"])
+    bounds = Bounds(
+        _positive(options["max_tokens"], "--max-tokens"),
+        _positive(options["max_cost"], "--max-cost"),
+        _positive(options["timeout"], "--timeout"),
+    )
+    if options["dry_run"]:
+        found = api.estimate_batch(questions, output, selection=selection, config=config)
+        if config.json:
+            render.write_json(estimate_record(found))
+        else:
+            render.write(render.estimate_text(found))
+        return 0
+    if output is None:
+        raise UserError("No file for the results is named. Name one with -o.")
+    interrupt = Interrupt()
+    shown = config.progress and not config.quiet and not config.json
+    with _interrupts(interrupt), render.BatchProgress(shown, config.verbose) as progress:
+        summary = api.run_batch(
+            questions,
+            output,
+            grading=Grading(options["metric"], options["pass_at"], options["fail_under"]),
+            selection=selection,
+            bounds=bounds,
+            jobs=options["jobs"],
+            junit_xml=options["junit_xml"],
+            summary=options["summary"],
+            report=options["report"],
+            config=config,
+            say=render.say,
+            on_result=progress,
+            interrupt=interrupt,
+        )
+    if config.json:
+        render.write_json(summary_record(summary))
+    elif not config.quiet:
+        render.write(render.summary_text(summary))
+    render.say(render.summary_line(summary))
+    if summary.stopped is not None:
+        render.say(f"docpager: {summary.stopped}")
+    return worst(summary.exit_codes)
+
+
+def _positive(value: Any, option: str) -> Any:
+    if value is not None and not value > 0:
+        raise UserError(f"{option} must be above 0, not {value}. Correct it.")
+    return value
+
+
+@contextlib.contextmanager
+def _interrupts(interrupt: Interrupt) -> Iterator[None]:
+    """Ctrl-C, and the signal by which a CI server ends a job, ask `interrupt` to stop."""
+    import signal
+
+    def ask(*_: object) -> None:
+        interrupt()
+        again = "" if interrupt.count > 1 else " Once more stops at once."
+        os.write(2, f"docpager: finishing what runs, and keeping it.{again}\n".encode())
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@_command()
+@click.argument("before", metavar="A.jsonl")
+@click.argument("after", metavar="B.jsonl")
+@click.option("--metric", type=click.Choice(_METRICS), default="f1", help="What is compared.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+def compare(config: Config, before: str, after: str, metric: Any, markdown: bool) -> int:
+    """Say what got worse between two results of a batch, what got better, and what it cost.
+
+    \b
+    Example:
+      docpager compare main.jsonl branch.jsonl --markdown
+    """
+    from docpager import comparison, render
+
+    found = comparison.compare_results(before, after, metric)
+    if config.json:
+        render.write_json(comparison.comparison_record(found))
+    elif markdown:
+        render.write(comparison.comparison_markdown(found))
+    else:
+        render.write(render.comparison_text(found))
+    return 1 if found.regressed else 0
 
 
 @_command()
@@ -417,8 +582,9 @@ def model(config: Config, check: bool, obtain: str | None, remove: bool) -> int:
     return 0
 
 
-@_command(*_MODEL_SETTINGS, "embedder")
+@_command(*_MODEL_SETTINGS, "timeout", "embedder")
 @_model_options
+@click.option("--timeout", type=float, metavar="SECONDS", help="Bound on time.")
 @click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
 def doctor(config: Config) -> int:
     """Check archive, embedder, vocabulary, endpoint and model; each is ok, warn or fail.

@@ -5,15 +5,17 @@ This is the only module that reads the environment; every other one is handed va
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypedDict, get_args
 
 from docpager.errors import UserError
+from docpager.types import Price
 
 ToolModeChoice = Literal["auto", "tools", "json", "text", "guided"]
 FILE_NAME = "docpager.toml"
@@ -35,12 +37,20 @@ class Config:
     """Model calls that choose a function, for one question."""
     max_tokens: int | None = None
     """Prompt and completion tokens of one question together; None = no bound but the steps."""
+    max_cost: float | None = None
+    """USD for one question; it needs a known price of the model."""
     timeout: float = 900.0
-    """Seconds for one question."""
+    """Seconds for one question; waiting for a rate limit does not count."""
     seed: int | None = None
     session: str | None = None
     trace: Path | None = None
     """A second place for the run's trace; the run store has it in any case."""
+    cache: Path | None = None
+    """A file that keeps every model call, and answers one that was made before."""
+    replay: bool = False
+    """Answer from the cache alone: a call that it does not hold is an error."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Of models, by name or by the beginning of one; only from `docpager.toml`."""
     embedder: str | None = None
     """`static` or `openai:MODEL`; None = the archive's own, or `static` for a new archive."""
     workers: int | None = None
@@ -72,10 +82,13 @@ class Settings(TypedDict, total=False):
     context_window: int | None
     max_steps: int | None
     max_tokens: int | None
+    max_cost: float | None
     timeout: float | None
     seed: int | None
     session: str | None
     trace: str | Path | None
+    cache: str | Path | None
+    replay: bool | None
     embedder: str | None
     workers: int | None
     wait: bool | None
@@ -125,17 +138,25 @@ def _whole(minimum: int) -> Callable[[object], int]:
     return read
 
 
-def _seconds(value: object) -> float:
-    wanted = "a number of seconds above 0"
+def _above_zero(unit: str) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        number = _number(value)
+        if number is None or number <= 0:
+            raise ValueError(f"a number of {unit} above 0")
+        return number
+
+    return read
+
+
+def _number(value: object) -> float | None:
+    """A finite number, also one in a text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(wanted)
+        return None
     try:
         number = float(value)
     except ValueError:
-        raise ValueError(wanted) from None
-    if not 0 < number < float("inf"):
-        raise ValueError(wanted)
-    return number
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _yes_no(value: object) -> bool:
@@ -187,10 +208,13 @@ _SETTINGS: dict[str, _Setting] = {
     "context_window": _Setting(_whole(2048), "DOCPAGER_CONTEXT_WINDOW"),
     "max_steps": _Setting(_whole(1), "DOCPAGER_MAX_STEPS"),
     "max_tokens": _Setting(_whole(1), "DOCPAGER_MAX_TOKENS"),
-    "timeout": _Setting(_seconds, "DOCPAGER_TIMEOUT"),
+    "max_cost": _Setting(_above_zero("dollars"), "DOCPAGER_MAX_COST"),
+    "timeout": _Setting(_above_zero("seconds"), "DOCPAGER_TIMEOUT"),
     "seed": _Setting(_whole(0), "DOCPAGER_SEED"),
     "session": _Setting(_session, "DOCPAGER_SESSION"),
     "trace": _Setting(_path, "DOCPAGER_TRACE"),
+    "cache": _Setting(_path, "DOCPAGER_CACHE"),
+    "replay": _Setting(_yes_no, "DOCPAGER_REPLAY"),
     "embedder": _Setting(_embedder, "DOCPAGER_EMBEDDER"),
     "workers": _Setting(_whole(1), "DOCPAGER_WORKERS"),
     "wait": _Setting(_yes_no, "DOCPAGER_WAIT"),
@@ -204,7 +228,9 @@ _SETTINGS: dict[str, _Setting] = {
     "cache_dir": _Setting(_path, "DOCPAGER_CACHE_DIR"),
     "state_dir": _Setting(_path, "DOCPAGER_STATE_DIR"),
 }
-_PATHS = frozenset({"archive", "trace", "cache_dir", "state_dir"})
+_PATHS = frozenset({"archive", "trace", "cache", "cache_dir", "state_dir"})
+_PRICES = "prices"
+"""The table of `docpager.toml` that is no setting by itself."""
 
 
 def load(
@@ -236,7 +262,23 @@ def load(
     for name in _PATHS & values.keys():
         values[name] = cwd / Path(str(values[name]))
     values.setdefault("archive", cwd / "docpager.duckdb")
+    if values.get("replay") and not values.get("cache"):
+        raise UserError("--replay needs the recorded calls. Name their file with --cache.")
     return Config(**values)  # type: ignore[arg-type]  # each value went through its `read`
+
+
+def revised(config: Config, given: Mapping[str, object]) -> Config:
+    """`config` with some settings given anew by flags; None leaves one as it was.
+
+    Raises:
+        UserError: a value is impossible.
+    """
+    values = {
+        name: _read(name, value, f"--question-{name.replace('_', '-')}")
+        for name, value in given.items()
+        if value is not None
+    }
+    return replace(config, **values)  # type: ignore[arg-type]  # each went through its `read`
 
 
 def _from_file(path: Path) -> dict[str, object]:
@@ -251,14 +293,40 @@ def _from_file(path: Path) -> dict[str, object]:
     except ValueError as error:  # tomllib.TOMLDecodeError and UnicodeDecodeError are both
         raise UserError(f"{path.name} is not valid TOML: {error}. Correct that line.") from error
     allowed = [name for name, setting in _SETTINGS.items() if setting.in_file]
+    values: dict[str, object] = {}
+    if _PRICES in table:
+        values[_PRICES] = _prices(table.pop(_PRICES), path.name)
     for name in table:
         if name == "api_key":
             raise UserError(
                 f"{path.name} holds an api_key. Put it in the variable OPENAI_API_KEY instead."
             )
         if name not in allowed:
-            raise UserError(_unknown(name, path.name, allowed))
-    return {name: _read(name, value, f"{path.name}: {name}") for name, value in table.items()}
+            raise UserError(_unknown(name, path.name, [*allowed, _PRICES]))
+    for name, value in table.items():
+        values[name] = _read(name, value, f"{path.name}: {name}")
+    return values
+
+
+def _prices(table: object, source: str) -> dict[str, Price]:
+    """`[prices."gpt-4.1-mini"]` with `prompt`, `completion` and perhaps `cached`."""
+    if not isinstance(table, dict):
+        raise UserError(f'{source}: prices must be tables such as [prices."gpt-4.1-mini"].')
+    return {name: _price(value, f'{source}: [prices."{name}"]') for name, value in table.items()}
+
+
+def _price(table: object, source: str) -> Price:
+    given = dict(table) if isinstance(table, dict) else {}
+    prompt, completion = _number(given.pop("prompt", None)), _number(given.pop("completion", None))
+    cached = _number(given.pop("cached", prompt))
+    if prompt is None or completion is None or cached is None or given:
+        raise UserError(
+            f"{source} must hold the numbers prompt, completion and perhaps cached, in USD for a "
+            "million tokens, and nothing else. Correct it."
+        )
+    if min(prompt, completion, cached) < 0:
+        raise UserError(f"{source} holds a price below 0. Correct it.")
+    return Price(prompt, completion, cached)
 
 
 def _read(name: str, value: object, source: str) -> object:
@@ -295,4 +363,4 @@ def _folders(environ: Mapping[str, str]) -> dict[str, object]:
 
 def variables() -> dict[str, str]:
     """Which environment variable sets what: for the help text and for the README's check."""
-    return {item.name: _SETTINGS[item.name].variable for item in fields(Config)}
+    return {name: setting.variable for name, setting in _SETTINGS.items()}

@@ -189,9 +189,9 @@ class SpendingMeter(Protocol):
     def usage(self) -> Usage:
         """Tokens and money of every endpoint call so far, summaries and guided steps included."""
 
-    def bound_reached(self, upcoming_tokens: int) -> Bound | None:
-        """Which bound leaves no room for a call of `upcoming_tokens` (prompt and reply together)
-        and a forced answer after it; None while there is room."""
+    def bound_reached(self, prompt_tokens: int, reply_tokens: int) -> Bound | None:
+        """Which bound leaves no room for a call of up to so many tokens and a forced answer after
+        it; None while there is room."""
 
     def release_reserve(self) -> None:
         """From now on what was kept back for the forced answer may be spent."""

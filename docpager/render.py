@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from docpager.results import SCHEMA as SCHEMA
+from docpager.results import answer_record as answer_record
+from docpager.results import citation_record as citation_record
 from docpager.types import (
     Answer,
     Citation,
@@ -32,11 +35,13 @@ from docpager.types import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from docpager.comparison import Comparison
+    from docpager.estimate import Estimate
     from docpager.memory.archive import ArchiveStatus
     from docpager.models.inventory import Inventory
     from docpager.runs import Run
+    from docpager.summary import BatchSummary
 
-SCHEMA = 1
 PAGE_BREAK = "\f"
 """What `read` puts between two pages."""
 
@@ -95,47 +100,6 @@ def wrap(text: str, indent: str = "") -> str:
 
 
 # -- ask ------------------------------------------------------------------------------------------
-
-
-def answer_record(answer: Answer) -> dict[str, JSONValue]:
-    """An answer as `ask --json` prints it, keys in the contract's order."""
-    return {
-        "schema": SCHEMA,
-        "run_id": answer.run_id,
-        "question": answer.question,
-        "status": answer.status,
-        "answer": answer.answer,
-        "citations": [citation_record(citation) for citation in answer.citations],
-        "steps": answer.steps,
-        "searches": answer.searches,
-        "pages_read": answer.pages_read,
-        "usage": {
-            "prompt_tokens": answer.usage.prompt_tokens,
-            "cached_tokens": answer.usage.cached_tokens,
-            "completion_tokens": answer.usage.completion_tokens,
-            "cost_usd": answer.usage.cost_usd,
-        },
-        "model": answer.model,
-        "tool_mode": answer.tool_mode,
-        "stopped_by": answer.stopped_by,
-        "elapsed_s": round(answer.elapsed_s, 3),
-        "error": answer.error,
-    }
-
-
-def citation_record(citation: Citation) -> dict[str, JSONValue]:
-    """A citation; `section` and `line` say where in files without pages, where `page` is null."""
-    return {
-        "passage_id": citation.passage_id,
-        "document": citation.document,
-        "page": citation.page,
-        "page_label": citation.page_label,
-        "quote": citation.quote,
-        "verified": citation.verified,
-        "section": citation.section,
-        "line": citation.line,
-        "problem": citation.problem,
-    }
 
 
 def answer_text(answer: Answer) -> str:
@@ -641,3 +605,138 @@ def _of_first(events: Sequence[Mapping[str, JSONValue]], name: str) -> JSONValue
 
 def _of_last(events: Sequence[Mapping[str, JSONValue]], name: str) -> JSONValue:
     return _of_first(events[::-1], name)
+
+
+# -- batch and compare ----------------------------------------------------------------------------
+
+_LEFT_OVER = 120
+"""Characters of an answer in a list."""
+
+
+class BatchProgress:
+    """Says how a batch goes on standard error: a line a result where a person watches or asks for
+    it, else one every ten seconds."""
+
+    LINE_EVERY = 10.0
+
+    def __init__(self, shown: bool, each: bool) -> None:
+        self._shown = shown or each
+        self._each = each or sys.stderr.isatty()
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> BatchProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, done: int, total: int, record: Mapping[str, JSONValue]) -> None:
+        """`done` of `total` questions are finished, the last of them with this result."""
+        if not self._shown:
+            return
+        now = time.monotonic()
+        if self._each:
+            seconds = float(str(record["elapsed_s"]))
+            said = " ".join(str(record["answer"] or record["error"] or "").split())
+            outcome = f"{_passed_word(record)} {record['status']}"
+            say(f"{done}/{total} {record['id']}: {outcome}, {seconds:.1f} s  {_cut(said, 80)}")
+        elif now - self._last_line >= self.LINE_EVERY:
+            self._last_line = now
+            say(f"{done} of {total} questions")
+
+
+def _passed_word(record: Mapping[str, JSONValue]) -> str:
+    scores = record["scores"]
+    passed = scores.get("passed") if isinstance(scores, dict) else None
+    return "unscored" if passed is None else "passed" if passed else "failed"
+
+
+def summary_line(summary: BatchSummary) -> str:
+    """The outcome of a batch on one line."""
+    everything = summary.groups["all"]
+    parts = [
+        f"{summary.questions} questions: {everything.passed} passed, {everything.failed} failed"
+    ]
+    counts = (("errors", summary.errors), ("left for budget", summary.skipped))
+    parts += [f"{count} {name}" for name, count in (*counts, ("missing", summary.missing)) if count]
+    if summary.mean.mean is not None:
+        parts.append(f"mean {summary.metric} {summary.mean.mean:.3f} of {summary.mean.n}")
+    if summary.below_threshold:
+        parts.append(f"below {summary.fail_under:g}")
+    cost = "price unknown" if summary.cost_usd is None else f"{summary.cost_usd:.4f} USD"
+    parts.append(f"{summary.prompt_tokens + summary.completion_tokens} tokens, {cost}")
+    parts.append(f"{summary.asked} asked with {summary.calls} calls in {summary.elapsed_s:.1f} s")
+    if summary.retries:
+        parts.append(f"{summary.retries} retries, down to {summary.fewest_at_once} at once")
+    return ", ".join(parts)
+
+
+def summary_text(summary: BatchSummary) -> str:
+    """A table of scores for each tag and in all, then the worst questions."""
+    metrics = [name for name, score in summary.groups["all"].scores.items() if score.n]
+    rows = [["", "n", "passed", *(name.replace("_", " ") for name in metrics)]]
+    for tag, group in summary.groups.items():
+        means = [group.scores[name] for name in metrics]
+        shown = ["-" if one.mean is None else f"{one.mean:.2f} ({one.n})" for one in means]
+        rows.append([printable(tag), str(group.questions), str(group.passed), *shown])
+    lines = _columns(rows)
+    if summary.worst:
+        lines += ["", "Worst:"]
+    for one in summary.worst:
+        expected = one.expected if isinstance(one.expected, str) else None
+        if isinstance(one.expected, list):
+            expected = " / ".join(str(item) for item in one.expected)
+        said = " ".join(one.answer.split()) or one.status
+        head = f"  {one.id} ({summary.metric} {one.value:.2f}): {' '.join(one.question.split())}"
+        lines += [head, f"    said {_cut(said, _LEFT_OVER)!r}, expected {expected!r}"]
+    return printable("\n".join(lines))
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def estimate_text(found: Estimate) -> str:
+    """What a batch may take, before it is asked."""
+    rows = [["", "low", "likely", "high"]]
+    for name, known, form in (
+        ("calls", found.calls, ",.0f"),
+        ("tokens", found.tokens, ",.0f"),
+        ("USD", found.cost_usd, ",.4f"),
+    ):
+        if known is not None:
+            values = (known.low, known.likely, known.high)
+            rows.append([name, *(format(value, form) for value in values)])
+    lines = [f"{found.questions} questions to ask, {found.done} done", *_columns(rows)]
+    lines.append(f"Reckoned from {found.source}. Nothing was asked.")
+    if found.cost_usd is None:
+        lines.append("No price of the model is known: give one in docpager.toml.")
+    return "\n".join(lines)
+
+
+def comparison_text(found: Comparison) -> str:
+    """What got worse, what got better, what changed, and the numbers."""
+    from docpager.comparison import number_rows, titled
+
+    lines = _columns([["", "before", "after", "change"], *map(list, number_rows(found))])
+    for title, changes in titled(found):
+        if changes:
+            lines += ["", f"{title} ({len(changes)}):"]
+        for one in changes:
+            lines.append(f"  {one.id}: {' '.join(one.question.split())}")
+            lines += [f"    - {_one_line(one.before)}", f"    + {_one_line(one.after)}"]
+    for title, ids in (("Only before", found.only_before), ("Only after", found.only_after)):
+        if ids:
+            lines += ["", f"{title}: {', '.join(ids)}"]
+    return printable("\n".join(lines))
+
+
+def _one_line(text: str) -> str:
+    return _cut(" ".join(text.split()), _LEFT_OVER)

@@ -59,11 +59,23 @@ def read_run(run: Run) -> tuple[Event, ...]:
         UserError: the trace cannot be read.
     """
     try:
-        lines = run.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return _read(run.path)
     except OSError as error:
         raise UserError(
             f"The trace of run {run.run_id} cannot be read ({error.strerror}). Ask again."
         ) from error
+
+
+def events_of(folder: Path, run_id: str) -> tuple[Event, ...]:
+    """The events of a finished run by its whole id; none where its trace is gone."""
+    try:
+        return _read(folder / f"{run_id}.jsonl")
+    except OSError:
+        return ()
+
+
+def _read(path: Path) -> tuple[Event, ...]:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     events = [_event(line) for line in lines]
     return tuple(event for event in events if event is not None)
 

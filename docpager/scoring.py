@@ -65,6 +65,24 @@ def best(metric: Callable[[str, str], float], answer: str, expected: Iterable[st
 
 
 def recall(found: Iterable[PageRef], wanted: Iterable[PageRef]) -> float:
-    """Share of the wanted pages that are among those found; 1.0 where none is wanted."""
-    pages = frozenset(wanted)
-    return len(pages & frozenset(found)) / len(pages) if pages else 1.0
+    """Share of the wanted pages that are among those found; 1.0 where none is wanted.
+
+    A wanted document may be named by the end of its path, as everywhere.
+    """
+    pages, seen = frozenset(wanted), frozenset(found)
+    met = sum(
+        any(at.page == page.page and _is_named(at.document, page.document) for at in seen)
+        for page in pages
+    )
+    return met / len(pages) if pages else 1.0
+
+
+def document_recall(found: Iterable[str], wanted: Iterable[str]) -> float:
+    """Share of the wanted documents that are among those found; 1.0 where none is wanted."""
+    names, seen = frozenset(wanted), frozenset(found)
+    met = sum(any(_is_named(document, name) for document in seen) for name in names)
+    return met / len(names) if names else 1.0
+
+
+def _is_named(document: str, name: str) -> bool:
+    return document == name or document.endswith(f"/{name}")

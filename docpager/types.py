@@ -248,6 +248,23 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs, in USD for a million tokens."""
+
+    prompt: float
+    completion: float
+    cached: float | None = None
+    """Of prompt tokens that the endpoint had in its cache; None = as `prompt`."""
+
+    def cost(self, usage: Usage) -> float:
+        """USD for `usage`; its cached tokens are among its prompt tokens."""
+        cached = self.prompt if self.cached is None else self.cached
+        fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
+        spent = fresh * self.prompt + usage.cached_tokens * cached
+        return (spent + usage.completion_tokens * self.completion) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """A claim's evidence; `verified` was decided in code against the stored page, never by a model.
 

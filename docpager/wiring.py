@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, assert_never
 
 from docpager.config import Config
-from docpager.errors import ModelError, NothingToDo, UserError
+from docpager.errors import Bound, ModelError, NothingToDo, UserError
 from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
 from docpager.types import (
     PROBE_TEXT,
@@ -25,6 +25,8 @@ from docpager.types import (
     Document,
     EmbedderIdentity,
     IngestReport,
+    JSONValue,
+    Price,
     ResultPage,
     SearchMode,
     ToolMode,
@@ -35,10 +37,13 @@ if TYPE_CHECKING:
     from docpager.ask import Models
     from docpager.memory.archive import Archive
     from docpager.memory.session import Session
+    from docpager.models.cache import CallCache
     from docpager.models.chat import OpenAIChat
     from docpager.models.endpoint import Endpoint
     from docpager.models.inventory import Inventory
-    from docpager.protocols import Chat, Embedder, TokenCounter
+    from docpager.models.purse import Purse, PursedChat
+    from docpager.models.throttle import Throttle
+    from docpager.protocols import Chat, Clock, Embedder, TokenCounter
 
 LOCK_WAIT_S = 5.0
 """How long a lock is waited for unless `--wait` says for ever."""
@@ -68,6 +73,21 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
+
+
+class WorkClock(SystemClock):
+    """The real time less what was waited: for a turn at the endpoint, or for its rate limit."""
+
+    def __init__(self) -> None:
+        self._waited = 0.0
+
+    def monotonic(self) -> float:
+        """Seconds of work."""
+        return super().monotonic() - self._waited
+
+    def excuse(self, seconds: float) -> None:
+        """So many seconds do not count."""
+        self._waited += seconds
 
 
 # -- the archive ----------------------------------------------------------------------------------
@@ -146,7 +166,9 @@ def _side_folders(config: Config) -> tuple[Path, Path]:
 # -- embedders ------------------------------------------------------------------------------------
 
 
-def make_embedder(config: Config, kept: EmbedderIdentity | None) -> Embedder:
+def make_embedder(
+    config: Config, kept: EmbedderIdentity | None, throttle: Throttle | None = None
+) -> Embedder:
     """The embedder that was asked for, else the archive's own (`kept`), else the static one."""
     name = config.embedder or (kept.name if kept else STATIC)
     if name == STATIC:
@@ -161,19 +183,22 @@ def make_embedder(config: Config, kept: EmbedderIdentity | None) -> Embedder:
         )
     from docpager.models.embedders import OpenAIEmbedder
 
-    _require_endpoint(config, f"The embedder {name}")
+    if not config.replay:
+        _require_endpoint(config, f"The embedder {name}")
     dimension = kept.dimension if kept and kept.name == name else None
     counter = make_counter(config, model)
-    return OpenAIEmbedder(model, make_endpoint(config), counter, dimension=dimension)
+    return OpenAIEmbedder(model, make_endpoint(config, throttle), counter, dimension=dimension)
 
 
-def matching_embedder(config: Config, kept: EmbedderIdentity | None) -> Embedder:
+def matching_embedder(
+    config: Config, kept: EmbedderIdentity | None, throttle: Throttle | None = None
+) -> Embedder:
     """As `make_embedder`, refused where it did not make the archive's vectors.
 
     Raises:
         UserError: name, dimension or probe differ from the archive's.
     """
-    embedder = make_embedder(config, kept)
+    embedder = make_embedder(config, kept, throttle)
     if kept is not None:
         check_same_model(kept, embedder.identity)
     return embedder
@@ -280,25 +305,33 @@ def is_embedded(model: str) -> bool:
 
 
 @contextmanager
-def open_model(config: Config) -> Iterator[OpenModel]:
+def open_model(
+    config: Config, cache: CallCache | None = None, throttle: Throttle | None = None
+) -> Iterator[OpenModel]:
     """The model of the settings, its tool mode settled; an embedded one runs until the end.
+
+    To replay, neither weights nor a key are needed: nothing is called.
 
     Raises:
         UserError: none is configured, or its weights or runtime are missing.
         ModelError: the embedded one cannot be loaded.
     """
     name = model_name(config)
-    if is_embedded(name):
+    if is_embedded(name) and config.replay:
+        from docpager.models.weights import name_of
+
+        yield _embedded(config, name_of(name), make_endpoint(config))
+    elif is_embedded(name):
         with _embedded_model(config, name) as model:
             yield model
     else:
-        _require_endpoint(config, f"The model {name}")
-        yield _remote_model(config, name)
+        if not config.replay:
+            _require_endpoint(config, f"The model {name}")
+        yield _remote_model(config, name, cache, throttle)
 
 
 @contextmanager
 def _embedded_model(config: Config, name: str) -> Iterator[OpenModel]:
-    from docpager.models.chat import OpenAIChat
     from docpager.models.endpoint import Endpoint
     from docpager.models.local import EmbeddedServer
     from docpager.models.weights import choose
@@ -312,36 +345,48 @@ def _embedded_model(config: Config, name: str) -> Iterator[OpenModel]:
         endpoint = Endpoint(
             server.base_url, server.api_key, clock=clock, timeout_s=max(config.timeout, 600.0)
         )
-        counter = make_counter(config, chosen.name)
-        wire = OpenAIChat(
-            chosen.name, endpoint, counter, seed=config.seed, extra_body={"cache_prompt": True}
-        )
-        mode: ToolMode = "guided" if config.tool_mode == "auto" else config.tool_mode
-        info = ModelInfo(chosen.name, "embedded", mode, window)
-        yield OpenModel(wire, info, counter, window_known=True)
+        yield _embedded(config, chosen.name, endpoint)
 
 
-def _remote_model(config: Config, name: str) -> OpenModel:
+def _embedded(config: Config, name: str, endpoint: Endpoint) -> OpenModel:
     from docpager.models.chat import OpenAIChat
 
-    endpoint = make_endpoint(config)
+    counter = make_counter(config, name)
+    wire = OpenAIChat(name, endpoint, counter, seed=config.seed, extra_body={"cache_prompt": True})
+    mode: ToolMode = "guided" if config.tool_mode == "auto" else config.tool_mode
+    window = config.context_window or UNKNOWN_WINDOW
+    return OpenModel(wire, ModelInfo(name, "embedded", mode, window), counter, window_known=True)
+
+
+def _remote_model(
+    config: Config, name: str, cache: CallCache | None, throttle: Throttle | None
+) -> OpenModel:
+    from docpager.models.chat import OpenAIChat
+
+    endpoint = make_endpoint(config, throttle)
     counter = make_counter(config, name)
     wire = OpenAIChat(name, endpoint, counter, seed=config.seed)
     window = config.context_window or known_window(name)
-    mode = _settled_mode(config, wire, endpoint.url, name)
+    mode = _settled_mode(config, wire, endpoint.url, name, cache)
     info = ModelInfo(name, endpoint.url, mode, window or UNKNOWN_WINDOW)
     return OpenModel(wire, info, counter, window_known=window is not None)
 
 
-def _settled_mode(config: Config, wire: OpenAIChat, endpoint: str, name: str) -> ToolMode:
-    from docpager.models.probe import settle_tool_mode
+def _settled_mode(
+    config: Config, wire: OpenAIChat, endpoint: str, name: str, cache: CallCache | None
+) -> ToolMode:
+    from docpager.models.cache import cached_mode
+    from docpager.models.probe import SettledMode, settle_tool_mode
+
+    def settle() -> SettledMode:
+        return settle_tool_mode(
+            wire, endpoint=endpoint, model=name, remembered=side_folder(config) / MODES_FILE
+        ).tool_mode
 
     if config.tool_mode != "auto":
         return config.tool_mode
     try:
-        return settle_tool_mode(
-            wire, endpoint=endpoint, model=name, remembered=side_folder(config) / MODES_FILE
-        ).tool_mode
+        return settle() if cache is None else cached_mode(cache, name, settle)
     except ModelError:
         # The question's own first call will fail likewise, where it is traced and answered for.
         return "tools"
@@ -390,17 +435,50 @@ def make_counter(config: Config, model: str) -> TokenCounter:
     return counter_for(model, config.cache_dir / "vocabularies")
 
 
-def make_endpoint(config: Config) -> Endpoint:
-    """The OpenAI-compatible endpoint of the settings."""
+PATIENT_TRIES = 20
+PATIENT_S = 600.0
+"""How long a batch insists on one call: a rate limit is a matter of minutes, not of luck."""
+
+
+def make_endpoint(config: Config, throttle: Throttle | None = None) -> Endpoint:
+    """The OpenAI-compatible endpoint of the settings; with a `throttle`, that of a batch."""
     from docpager.models.endpoint import Endpoint, RetryPolicy
 
+    short = RetryPolicy(total_seconds=min(config.timeout, RetryPolicy().total_seconds))
+    patient = RetryPolicy(tries=PATIENT_TRIES, total_seconds=PATIENT_S)
     return Endpoint(
         config.base_url,
         config.api_key,
         clock=SystemClock(),
         timeout_s=min(config.timeout, REQUEST_TIMEOUT_S),
-        retry=RetryPolicy(total_seconds=min(config.timeout, RetryPolicy().total_seconds)),
+        retry=patient if throttle else short,
+        throttle=throttle,
     )
+
+
+def price_of(config: Config, model: str) -> Price | None:
+    """What `model` costs by the table of prices, where the longest beginning of its name decides;
+    None where it is not there. The embedded model costs nothing."""
+    if is_embedded(model):
+        return Price(0.0, 0.0)
+    found = [name for name in config.prices if model.startswith(name)]
+    return config.prices[max(found, key=len)] if found else None
+
+
+def required_price(config: Config, model: str, option: str) -> Price:
+    """As `price_of`, for those who want money bounded.
+
+    Raises:
+        UserError: no price is known; the message says how to give one.
+    """
+    price = price_of(config, model)
+    if price is None:
+        raise UserError(
+            f"{option} cannot be kept: no price of {model} is known. Give its table "
+            f'[prices."{model}"] with prompt and completion, in USD for a million tokens, in '
+            "docpager.toml, or bound the tokens instead."
+        )
+    return price
 
 
 def _require_endpoint(config: Config, what: str) -> None:
@@ -501,32 +579,9 @@ class QuestionTask:
         Raises:
             DocpagerError: whatever stands in the way before the model is asked.
         """
-        from docpager.ask import RunStore, ask
-
-        config = self.config
-        with open_archive(config) as archive:
-            if archive.passage_count == 0:
-                raise NothingToDo(EMPTY)
-            embedder = matching_embedder(config, archive.embedder_identity())
-            with (
-                open_session(config) as session,
-                also_traced(config.trace) as copies,
-                open_model(config) as model,
-            ):
-                say(_introduction(model))
-                return ask(
-                    question,
-                    models_for=lambda trace: _models(config, model, embedder, trace),
-                    store=archive,
-                    content_hash=archive.content_hash(),
-                    session=session,
-                    settings=_run_settings(config, model.info, embedder),
-                    max_steps=config.max_steps,
-                    clock=SystemClock(),
-                    runs=RunStore(
-                        side_folder(config) / "runs", config.keep_runs, (*watchers, *copies)
-                    ),
-                )
+        with open_workplace(self.config) as place:
+            say(place.introduction)
+            return place.attempt(question, watchers).answer
 
 
 def question_task(config: Config) -> QuestionTask:
@@ -534,13 +589,239 @@ def question_task(config: Config) -> QuestionTask:
     return QuestionTask(config)
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the questions of a batch share beside archive and model."""
+
+    throttle: Throttle
+    purse: Purse
+
+
 @contextmanager
-def open_session(config: Config) -> Iterator[Session]:
+def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Workplace]:
+    """Model, embedder and cache, opened once for as many questions as are asked until the end.
+
+    Raises:
+        DocpagerError: whatever stands in the way of asking.
+    """
+    if config.max_cost is not None:
+        required_price(config, model_name(config), "--max-cost")
+    throttle = shared.throttle if shared else None
+    with open_archive(config) as archive:
+        if archive.passage_count == 0:
+            raise NothingToDo(EMPTY)
+        embedder = matching_embedder(config, archive.embedder_identity(), throttle)
+        with open_cache(config) as cache, open_model(config, cache, throttle) as model:
+            yield Workplace(config, model, embedder, archive, cache, shared)
+
+
+def drop_runs(config: Config, place: Workplace, asked: int) -> None:
+    """Let old traces go, but none of a batch of so many questions."""
+    from docpager.agent.trace import drop_old_runs
+
+    drop_old_runs(place.runs, max(config.keep_runs, asked))
+
+
+@contextmanager
+def open_cache(config: Config) -> Iterator[CallCache | None]:
+    """The cache of the settings, if there is one."""
+    if config.cache is None:
+        yield None
+        return
+    from docpager.models.cache import CallCache
+
+    with CallCache(config.cache, SystemClock(), replay=config.replay) as cache:
+        yield cache
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of a question."""
+
+    answer: Answer
+    starved: Bound | None = None
+    """Which bound of a shared purse refused it a call."""
+
+
+class Workplace:
+    """One archive and one model for many questions; several threads may ask at once.
+
+    Each question has its own connection to the archive, its own session, token estimate and
+    clock; weights, connections, cache and purse are shared, and safe for it. The archive is held
+    until the end, so that all questions are answered over the same content.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        model: OpenModel,
+        embedder: Embedder,
+        archive: Archive,
+        cache: CallCache | None,
+        shared: Shared | None,
+    ) -> None:
+        self._config = config
+        self._model = model
+        self._embedder = embedder
+        self._cache = cache
+        self._shared = shared
+        self._archive = archive
+        self.content_hash = archive.content_hash()
+        self.runs = side_folder(config) / "runs"
+
+    @property
+    def introduction(self) -> str:
+        """Which model answers, in a line for people."""
+        return _introduction(self._model)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Which model answers."""
+        return self._model.info
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What makes one run differ from another over the same archive."""
+        return _run_settings(self._config, self._model.info, self._embedder)
+
+    def check(self, question: str) -> None:
+        """Refuse a question that is too long for the model's window; nothing is asked.
+
+        Raises:
+            UserError: it is; the message has both numbers.
+        """
+        from docpager.agent.trace import MemoryTrace
+        from docpager.ask import check_question
+
+        clock = SystemClock()
+        models = self._tools(clock).models(MemoryTrace())
+        check_question(question, models=models, store=self._archive, clock=clock)
+
+    def attempt(self, question: str, watchers: Sequence[Trace] = ()) -> Attempt:
+        """Answer one question; `watchers` are told every event of the run.
+
+        Raises:
+            DocpagerError: whatever stands in the way before the model is asked.
+        """
+        from docpager.ask import RunStore, ask
+        from docpager.models.cache import CallClock
+
+        config = self._config
+        clock = WorkClock() if self._cache is None else CallClock(self._cache.began)
+        tools = self._tools(clock)
+        with (
+            self._archive.beside() as archive,
+            open_session(config, clock) as session,
+            also_traced(config.trace) as copies,
+        ):
+            answer = ask(
+                question,
+                models_for=tools.models,
+                store=archive,
+                content_hash=self.content_hash,
+                session=session,
+                settings=self.settings,
+                max_steps=config.max_steps,
+                clock=clock,
+                runs=RunStore(
+                    self.runs,
+                    # A batch lets old runs go once, at its end.
+                    None if self._shared else config.keep_runs,
+                    (*watchers, *copies),
+                ),
+            )
+        return Attempt(answer, tools.starved)
+
+    def cited_text(self, citation: Mapping[str, JSONValue]) -> str | None:
+        """The stored page that a citation points into; of a file without pages, the passage."""
+        page = citation["page"]
+        if isinstance(page, int):
+            try:
+                return self._archive.page(str(citation["document"]), page).text
+            except UserError:
+                return None
+        found = self._archive.passages([str(citation["passage_id"])])
+        return found[0].text if found else None
+
+    def _tools(self, clock: Clock) -> _Tools:
+        purse = self._shared.purse if self._shared else None
+        return _Tools(self._config, self._model, self._embedder, clock, self._cache, purse)
+
+
+class _Tools:
+    """Makes the model side of one run."""
+
+    def __init__(
+        self,
+        config: Config,
+        model: OpenModel,
+        embedder: Embedder,
+        clock: Clock,
+        cache: CallCache | None,
+        purse: Purse | None,
+    ) -> None:
+        self._config = config
+        self._model = model
+        self._embedder = embedder
+        self._clock = clock
+        self._cache = cache
+        self._purse = purse
+        self._pursed: PursedChat | None = None
+
+    @property
+    def starved(self) -> Bound | None:
+        """Which bound of the shared purse refused a call."""
+        return self._pursed.starved if self._pursed else None
+
+    def models(self, trace: Trace) -> Models:
+        """The models of the run that tells `trace`."""
+        work = self._clock if isinstance(self._clock, WorkClock) else WorkClock()
+        chat, embedder = self._chat(work), self._query_embedder(work)
+        return _models(self._config, self._model, chat, embedder, self._clock, trace)
+
+    def _query_embedder(self, work: WorkClock) -> Embedder:
+        from docpager.models.embedders import OpenAIEmbedder
+
+        if not isinstance(self._embedder, OpenAIEmbedder):
+            return self._embedder
+        embedder = self._embedder.telling(work.excuse)
+        if self._cache is None:
+            return embedder
+        from docpager.models.cache import CachedEmbedder
+
+        return CachedEmbedder(embedder, self._cache)
+
+    def _chat(self, work: WorkClock) -> Chat:
+        """What the meter calls: purse and cache around the wire, as far as there are any."""
+        wire = self._model.wire.for_run(work.excuse)
+        chat: Chat = wire
+        if self._purse is not None:
+            from docpager.models.purse import PursedChat
+
+            chat = self._pursed = PursedChat(wire, self._purse)
+        if self._cache is not None:
+            from docpager.models.cache import CachedChat, CallClock
+
+            clock = self._clock if isinstance(self._clock, CallClock) else None
+            chat = CachedChat(
+                chat,
+                self._cache,
+                model=self._model.info.model,
+                seed=self._config.seed,
+                clock=clock or CallClock(self._cache.began),
+                stopwatch=work.monotonic,
+                on_replay=wire.learn,
+            )
+        return chat
+
+
+@contextmanager
+def open_session(config: Config, clock: Clock) -> Iterator[Session]:
     """The session that was named, held until the end; else one that ends with the run."""
     from docpager.memory.session import Session, session_path
 
     if config.session is None:
-        yield Session(SystemClock())
+        yield Session(clock)
         return
     path = session_path(side_folder(config) / "sessions", config.session)
     with Session.open(path, SystemClock(), lock_wait(config)) as session:
@@ -583,7 +864,9 @@ def _introduction(model: OpenModel) -> str:
     )
 
 
-def _models(config: Config, model: OpenModel, embedder: Embedder, trace: Trace) -> Models:
+def _models(
+    config: Config, model: OpenModel, chat: Chat, embedder: Embedder, clock: Clock, trace: Trace
+) -> Models:
     from docpager.ask import Models
     from docpager.memory.summary import ExtractiveSummarizer, ModelSummarizer
     from docpager.models.meter import Meter
@@ -603,11 +886,14 @@ def _models(config: Config, model: OpenModel, embedder: Embedder, trace: Trace) 
 
     info = model.info
     meter = Meter(
-        model.wire,
-        SystemClock(),
+        chat,
+        clock,
+        price=price_of(config, info.model if info.endpoint != "embedded" else EMBEDDED),
         max_tokens=config.max_tokens,
+        max_cost=config.max_cost,
         max_seconds=config.timeout,
         reserve_tokens=min((config.max_tokens or 0) // 4, info.context_window),
+        reserve_cost=(config.max_cost or 0.0) / 4,
         reserve_seconds=config.timeout * FORCED_ANSWER_SHARE,
         on_call=on_call,
     )
@@ -640,6 +926,7 @@ def _run_settings(config: Config, info: ModelInfo, embedder: Embedder) -> dict[s
         "context_window": info.context_window,
         "max_steps": config.max_steps,
         "max_tokens": config.max_tokens,
+        "max_cost": config.max_cost,
         "timeout": config.timeout,
         "seed": config.seed,
         "session": config.session,

@@ -37,7 +37,20 @@ from docpager.types import Answer, Usage
 from docpager.wiring import question_task
 
 QUOTE = "The pump was made in Graz in 1987 by the firm Andritz."
-COMMANDS = ("ask", "doctor", "ingest", "ls", "model", "read", "rm", "search", "status", "trace")
+COMMANDS = (
+    "ask",
+    "batch",
+    "compare",
+    "doctor",
+    "ingest",
+    "ls",
+    "model",
+    "read",
+    "rm",
+    "search",
+    "status",
+    "trace",
+)
 
 
 @dataclass(frozen=True)

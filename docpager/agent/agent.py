@@ -170,7 +170,7 @@ class Agent:
             context_window=self._model.context_window,
             passages=self._store.passage_count,
         )
-        self._check_size(question)
+        self.check_size(question)
         error: str | None = None
         stopped_by: Bound | None = None
         proposed: ProposedAnswer | None = None
@@ -191,8 +191,8 @@ class Agent:
             if self._progress.calls >= self._max_steps:
                 return self._forced("steps"), "steps"
             request = self._prompt()
-            needed = self._chat.prompt_tokens(request) + request.max_tokens
-            bound = self._meter.bound_reached(needed)
+            prompt_tokens = self._chat.prompt_tokens(request)
+            bound = self._meter.bound_reached(prompt_tokens, request.max_tokens)
             if bound is not None:
                 return self._forced(bound), bound
             try:
@@ -369,7 +369,12 @@ class Agent:
             self._progress.generation = generation
             self._append(Turn((UserMessage(UPLOAD_FINISHED, "upload"),)))
 
-    def _check_size(self, question: str) -> None:
+    def check_size(self, question: str) -> None:
+        """Refuse a question that would leave no room for what it needs; no model is asked.
+
+        Raises:
+            UserError: it takes more than a quarter of the usable window.
+        """
         most = int(self._manager.usable * RESULT_SHARE)
         size = self._manager.text_cost(question)
         if size > most:

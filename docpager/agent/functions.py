@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -239,20 +240,22 @@ _SHOWS_MEMORY = frozenset({"archival_memory_search", "conversation_search", "rea
 
 def functions_of(memory: MemoryFunctions) -> dict[str, Function]:
     """The functions by name, in the order in which they are offered."""
-    return {name: _function(name, getattr(memory, name)) for name in FUNCTION_NAMES}
+    return {name: replace(_function(name), call=getattr(memory, name)) for name in FUNCTION_NAMES}
 
 
 def function_specs() -> tuple[FunctionSpec, ...]:
     """What is offered to the model, known without any memory."""
-    return tuple(_function(name, getattr(MemoryFunctions, name)).spec for name in FUNCTION_NAMES)
+    return tuple(_function(name).spec for name in FUNCTION_NAMES)
 
 
-def _function(name: str, call: Callable[..., FunctionResult]) -> Function:
-    """A function's schema out of its signature and docstring.
+@cache
+def _function(name: str) -> Function:
+    """A function, not yet bound to a memory, with its schema out of signature and docstring.
 
     Raises:
         TypeError: a parameter is not described.
     """
+    call: Callable[..., FunctionResult] = getattr(MemoryFunctions, name)
     description, _, _ = inspect.cleandoc(call.__doc__ or "").partition("\n")
     described = dict(_ARGUMENT.findall(call.__doc__ or ""))
     hints = get_type_hints(call, include_extras=True)

@@ -1,13 +1,14 @@
 """The trace: what happened in a run, one JSON object a line, written as it happens.
 
-While a run goes on its trace is `RUN.jsonl.PID`; at its end it is renamed to `RUN.jsonl`, so that
-several processes may ask the same question at once and a killed one leaves what it had.
+While a run goes on its trace is `RUN.jsonl.PID-THREAD`; at its end it is renamed to `RUN.jsonl`, so
+that several may ask the same question at once and a killed one leaves what it had.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -35,11 +36,14 @@ class MemoryTrace:
 
 
 class TraceFile:
-    """A run's trace in a folder that many processes share; a context manager."""
+    """A run's trace in a folder that many processes share; a context manager.
 
-    def __init__(self, folder: Path, run_id: str, keep_runs: int) -> None:
+    Without `keep_runs` no earlier trace is let go.
+    """
+
+    def __init__(self, folder: Path, run_id: str, keep_runs: int | None) -> None:
         self._final = folder / f"{run_id}.jsonl"
-        self._partial = folder / f"{run_id}.jsonl.{os.getpid()}"
+        self._partial = folder / f"{run_id}.jsonl.{os.getpid()}-{threading.get_native_id()}"
         self._keep_runs = keep_runs
         self._file: IO[str] | None = None
 
@@ -70,12 +74,15 @@ class TraceFile:
         if self._file is not None:
             self._file.close()
             self._partial.replace(self._final)
-            self._drop_old()
+            if self._keep_runs is not None:
+                drop_old_runs(self._final.parent, self._keep_runs)
 
-    def _drop_old(self) -> None:
-        runs = sorted(self._final.parent.glob("*.jsonl"), key=_modified, reverse=True)
-        for run in runs[self._keep_runs :]:
-            run.unlink(missing_ok=True)
+
+def drop_old_runs(folder: Path, keep_runs: int) -> None:
+    """Let go of all but the newest traces."""
+    runs = sorted(folder.glob("*.jsonl"), key=_modified, reverse=True)
+    for run in runs[keep_runs:]:
+        run.unlink(missing_ok=True)
 
 
 class ForkedTrace:

@@ -9,6 +9,7 @@ though its document is not, and equal texts share one.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -151,6 +152,17 @@ class Archive:
             ArchiveError: it is missing, locked, damaged, too new, or of an older docpager.
         """
         return cls(db.connect(path, MIGRATIONS, clock=clock, read_only=True, wait_s=wait_s), path)
+
+    def beside(self) -> Self:
+        """The same archive by a connection of its own, for another thread.
+
+        What was read once is read no more; what this one has still to read is not shared.
+        """
+        with db.mapped_errors(self._path):
+            connection = self._connection.cursor()
+        other = copy.copy(self)
+        other._connection = connection
+        return other
 
     def close(self) -> None:
         """Let a writer in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -20,7 +21,7 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
-from docpager.models.endpoint import Endpoint, RefusedRequest, UnusableReply, field
+from docpager.models.endpoint import Endpoint, OnWait, RefusedRequest, UnusableReply, field
 from docpager.protocols import TokenCounter
 from docpager.types import JSONValue, ToolMode, Usage
 
@@ -95,7 +96,6 @@ class OpenAIChat:
         self._extra_body = dict(extra_body or {})
         self._correction = _Correction()
         self._refused: set[str] = set()
-        self._length_field = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
         self._warnings: dict[str, None] = {}
 
     def __repr__(self) -> str:
@@ -110,6 +110,21 @@ class OpenAIChat:
     def warnings(self) -> tuple[str, ...]:
         """What was odd about the replies so far, for a person; each said once."""
         return tuple(self._warnings)
+
+    def for_run(self, on_wait: OnWait) -> OpenAIChat:
+        """The same model for one run alone, whose waits `on_wait` is told of.
+
+        What is learnt of its token counts stays within the run, so that equal runs count alike
+        whatever else goes on; which fields it refuses is shared.
+        """
+        other = copy.copy(self)
+        other._endpoint = self._endpoint.telling(on_wait)
+        other._correction = _Correction()
+        return other
+
+    def learn(self, request: ChatRequest, usage: Usage) -> None:
+        """Correct the estimate as if `request` had been made now and had come back with `usage`."""
+        self._correction.learn(self._counted(request), usage.prompt_tokens)
 
     def prompt_tokens(self, request: ChatRequest) -> int:
         """Tokens of the request as it is sent, corrected upward by what was learnt."""
@@ -131,6 +146,11 @@ class OpenAIChat:
             except RefusedRequest as error:
                 if not self._adapt(error.parameter, request):
                     raise
+
+    @property
+    def _length_field(self) -> str:
+        newer = self._endpoint.is_openai or "max_tokens" in self._refused
+        return "max_completion_tokens" if newer else "max_tokens"
 
     # ---- to the wire -------------------------------------------------------------------------
 
@@ -158,7 +178,7 @@ class OpenAIChat:
     def _adapt(self, parameter: str | None, request: ChatRequest) -> bool:
         """Whether the request can be sent otherwise, now that `parameter` was refused."""
         if parameter == "max_tokens" and self._length_field == "max_tokens":
-            self._length_field = "max_completion_tokens"
+            self._refused.add("max_tokens")
             return True
         sent = self._body(request).keys() - self._extra_body.keys()
         if parameter in _OPTIONAL and parameter in sent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import re
 import threading
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpager.errors import ModelError, UserError
-from docpager.models.endpoint import Endpoint, UnusableReply, field
+from docpager.models.endpoint import Endpoint, OnWait, UnusableReply, field
 from docpager.protocols import TokenCounter, Vectors
 from docpager.types import PROBE_TEXT, EmbedderIdentity
 
@@ -121,6 +122,12 @@ class OpenAIEmbedder:
         self._batch_tokens = batch_tokens
         self._text_tokens = text_tokens
         self._settling = threading.Lock()
+
+    def telling(self, on_wait: OnWait) -> OpenAIEmbedder:
+        """The same embedder, which tells `on_wait` of every second that it waits."""
+        other = copy.copy(self)
+        other._endpoint = self._endpoint.telling(on_wait)
+        return other
 
     @property
     def name(self) -> str:

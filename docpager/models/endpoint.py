@@ -7,6 +7,7 @@ only. A refused key and a used-up quota are fatal at once.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import random as random_module
@@ -15,16 +16,19 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from docpager.errors import ModelAuthError, ModelError
+from docpager.models.throttle import Throttle
 from docpager.protocols import Clock
 
 if TYPE_CHECKING:
     import openai
 
 T = TypeVar("T")
+OnWait: TypeAlias = Callable[[float], None]
+"""Told of seconds that were waited without asking anything."""
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -73,6 +77,16 @@ class _Failure:
     """Whether it uses up one of the tries."""
     asked_delay: float | None = None
     """Seconds after which the endpoint says to come back."""
+    overloaded: bool = False
+    """Whether fewer requests at once would help: 429 and 5xx."""
+
+
+class _Connections:
+    """The SDK's client, opened at first use, for all who share an endpoint."""
+
+    def __init__(self) -> None:
+        self.opening = threading.Lock()
+        self.opened: openai.OpenAI | None = None
 
 
 class Endpoint:
@@ -83,6 +97,7 @@ class Endpoint:
         api_key: None sends a placeholder, which local servers do not look at.
         timeout_s: For one try, in seconds without a byte from the endpoint.
         random: Draws the jitter, in [0, 1).
+        throttle: Of all requests to this endpoint; None sends each at once.
     """
 
     def __init__(
@@ -94,6 +109,7 @@ class Endpoint:
         timeout_s: float = 300.0,
         retry: RetryPolicy = RetryPolicy(),
         random: Callable[[], float] = random_module.random,
+        throttle: Throttle | None = None,
     ) -> None:
         self._base_url = (base_url or OPENAI_URL).rstrip("/")
         self._key = api_key
@@ -101,8 +117,9 @@ class Endpoint:
         self._timeout_s = timeout_s
         self._retry = retry
         self._random = random
-        self._opening = threading.Lock()
-        self._opened: openai.OpenAI | None = None
+        self._throttle = throttle
+        self._connections = _Connections()
+        self._on_wait: OnWait | None = None
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url!r})"
@@ -118,12 +135,19 @@ class Endpoint:
         """Whether it is OpenAI's own API, which has renamed some fields."""
         return self._base_url == OPENAI_URL
 
+    def telling(self, on_wait: OnWait) -> Endpoint:
+        """The same endpoint with the same connections, which tells `on_wait` of every second that
+        it waits: for its turn, or for the endpoint to take requests again."""
+        other = copy.copy(self)
+        other._on_wait = on_wait
+        return other
+
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
-        with self._opening:
-            if self._opened is not None:
-                self._opened.close()
-                self._opened = None
+        with self._connections.opening:
+            if self._connections.opened is not None:
+                self._connections.opened.close()
+                self._connections.opened = None
 
     def post(self, path: str, body: Mapping[str, object], read: Callable[[object], T]) -> T:
         """POST `body` and return what `read` makes of the decoded JSON reply.
@@ -139,18 +163,45 @@ class Endpoint:
         tries = 0
         while True:
             try:
-                return read(self._send(path, body))
+                return self._try(path, body, read)
             except (openai.OpenAIError, UnusableReply) as error:
                 failure = self._failure(error, str(body.get("model")))
                 self._redact_in_place(error)
                 tries += failure.counted
                 delay = self._delay(failure, tries)
                 late = self._clock.monotonic() - began + delay > self._retry.total_seconds
+                if self._throttle is not None and isinstance(failure.error, ModelAuthError):
+                    self._throttle.refusal = str(failure.error)
                 if not failure.retryable or late or tries >= self._limit(failure):
                     if failure.error is error:
                         raise
                     raise failure.error from error
+            if self._throttle is not None:
+                self._throttle.retried()
             self._clock.sleep(delay)
+            self._waited(delay)
+
+    def _try(self, path: str, body: Mapping[str, object], read: Callable[[object], T]) -> T:
+        """One request, in its turn."""
+        if self._throttle is None:
+            return read(self._send(path, body))
+        import openai
+
+        with self._throttle.turn() as turn:
+            self._waited(turn.waited)
+            try:
+                reply = read(self._send(path, body))
+            except openai.APIStatusError as error:
+                failure = self._failure(error, str(body.get("model")))
+                if failure.overloaded:
+                    self._throttle.pressed(turn, failure.asked_delay)
+                raise
+            self._throttle.eased()
+            return reply
+
+    def _waited(self, seconds: float) -> None:
+        if self._on_wait is not None:
+            self._on_wait(seconds)
 
     def _send(self, path: str, body: Mapping[str, object]) -> object:
         import httpx2
@@ -166,10 +217,10 @@ class Endpoint:
             ) from error
 
     def _client(self) -> openai.OpenAI:
-        with self._opening:
-            if self._opened is None:
-                self._opened = self._open()
-            return self._opened
+        with self._connections.opening:
+            if self._connections.opened is None:
+                self._connections.opened = self._open()
+            return self._connections.opened
 
     def _open(self) -> openai.OpenAI:
         import httpx2
@@ -255,6 +306,7 @@ class Endpoint:
                 retryable=True,
                 counted=status != 503,
                 asked_delay=asked_delay(error.response.headers, self._clock),
+                overloaded=status == 429 or status >= 500,
             )
         if codes & _WINDOW:
             return _Failure(

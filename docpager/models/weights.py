@@ -84,6 +84,12 @@ def locate(cache: Path, weights: Weights = EMBEDDED_MODEL) -> Path | None:
     return path if path.is_file() else None
 
 
+def name_of(model: str, weights: Weights = EMBEDDED_MODEL) -> str:
+    """What `local` or `local:FILE` is called, whether or not the file is there."""
+    _, _, given = model.partition(":")
+    return Path(given).stem if given else weights.name
+
+
 def choose(
     model: str, cache: Path, progress: Progress | None = None, weights: Weights = EMBEDDED_MODEL
 ) -> ChosenWeights:

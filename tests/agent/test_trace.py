@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from docpager.errors import ModelError, UserError
 def test_a_trace_is_readable_while_it_grows_and_has_its_name_at_the_end(tmp_path: Path) -> None:
     with TraceFile(tmp_path / "runs", "abc", keep_runs=5) as trace:
         trace.event("run", question="why?\ud800")
-        partial = tmp_path / "runs" / f"abc.jsonl.{os.getpid()}"
+        partial = tmp_path / "runs" / f"abc.jsonl.{os.getpid()}-{threading.get_native_id()}"
         assert json.loads(partial.read_text(encoding="utf-8"))["event"] == "run"
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["abc.jsonl"]
 

@@ -1,0 +1,427 @@
+"""The verb `batch`: many questions at once, each kept as it finishes, within a budget.
+
+    questions - results that are there -> [ launch while the budget lasts -> keep ]* -> in order
+
+One thread launches and writes; the others ask. A question's failure is its own result; what stands
+in the way of all of them (archive, quota, disk) stops the batch, and what is finished is kept.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from docpager.errors import Bound, DocpagerError, ModelError, UserError
+from docpager.protocols import Clock
+from docpager.questions import Question
+from docpager.results import (
+    Metric,
+    Record,
+    ResultsFile,
+    changed_parts,
+    fingerprint,
+    result_record,
+    scored,
+)
+from docpager.types import Answer, ToolMode, Usage
+
+MOST_FAULTS_IN_A_ROW = 10
+"""Questions that fail one after the other, none succeeding, before the endpoint is given up."""
+_POLL_S = 0.1
+_LONG_QUESTION = 1000
+"""Characters below which no question is too long for any window."""
+
+
+class Outcome(Protocol):
+    """What came of a question."""
+
+    @property
+    def answer(self) -> Answer:
+        """Its answer, also one that says that there is none."""
+
+    @property
+    def starved(self) -> Bound | None:
+        """Which bound of the batch refused it a call."""
+
+
+class Place(Protocol):
+    """Where questions are answered, by several threads at once."""
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What makes one run differ from another over the same archive."""
+
+    @property
+    def content_hash(self) -> str:
+        """Of the archive."""
+
+    def check(self, question: str) -> None:
+        """Refuse a question that is too long, by a UserError."""
+
+    def attempt(self, question: str) -> Outcome:
+        """Answer one question; a DocpagerError stands in the way of all of them."""
+
+
+class Account(Protocol):
+    """What the batch has spent."""
+
+    @property
+    def spent(self) -> Usage:
+        """By calls that were made; replayed ones cost nothing."""
+
+    def bound_reached(self, tokens: float, cost: float) -> Bound | None:
+        """Which bound leaves no room for so much more."""
+
+
+class Interrupt:
+    """How often someone has asked the batch to stop: once = finish what runs, twice = at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, *_: object) -> None:
+        """Ask once more: a signal handler, and no more than that."""
+        self.count += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which of the questions are asked: those without a result, and those that are named here."""
+
+    tags: tuple[str, ...] = ()
+    """Only questions that have one of these."""
+    retry_errors: bool = False
+    redo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the whole batch may take; None is no bound."""
+
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    """USD."""
+    seconds: float | None = None
+    """When no question is launched any more."""
+    question_tokens: float = 0.0
+    """What a question is thought to take while none is finished."""
+    question_cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """How a question passes, and when the batch does."""
+
+    metric: Metric = "f1"
+    pass_at: float = 0.6
+    fail_under: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the asking ended."""
+
+    asked: int = 0
+    left_for: Bound | None = None
+    interrupted: bool = False
+    stopped: DocpagerError | None = None
+
+
+OnResult = Callable[[int, int, Record], None]
+"""Told of each result: how many are finished, of how many, and the result."""
+
+
+def select(
+    questions: Sequence[Question], results: ResultsFile, selection: Selection, place: Place
+) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
+    """The questions selected, and those of them that are to be asked.
+
+    Raises:
+        UserError: the results belong to other questions, or depend on what has changed since, or
+            a question is too long for the model.
+    """
+    chosen = [question for question in questions if _has_tag(question, selection.tags)]
+    _check_same_questions(questions, results)
+    if selection.redo:
+        redone = {question.id for question in chosen}
+        results.rewrite([name for name in results.entries if name not in redone])
+    _check_fingerprints(chosen, results, place)
+    asked = [question for question in chosen if _is_open(question, results, selection)]
+    for question in asked:
+        if len(question.text) > _LONG_QUESTION:
+            try:
+                place.check(question.text)
+            except UserError as error:
+                raise UserError(f"line {question.line} ({question.id}): {error}") from error
+    return tuple(chosen), tuple(asked)
+
+
+def run(
+    questions: Sequence[Question],
+    results: ResultsFile,
+    place: Place,
+    *,
+    account: Account,
+    bounds: Bounds,
+    grading: Grading,
+    jobs: int,
+    clock: Clock,
+    interrupt: Interrupt,
+    refused: Callable[[], str | None],
+    on_result: OnResult,
+) -> Ended:
+    """Ask `questions`, `jobs` at a time in their order, and keep each result as it comes.
+
+    `refused` says why the endpoint will refuse all further calls, if it will.
+    """
+    launch = _Launch(questions, results, place, account, bounds, jobs, clock)
+    return launch.run(grading, interrupt, refused, on_result)
+
+
+class _Launch:
+    """The state of one asking: what waits, what runs, what it has taken so far."""
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        results: ResultsFile,
+        place: Place,
+        account: Account,
+        bounds: Bounds,
+        jobs: int,
+        clock: Clock,
+    ) -> None:
+        self._waiting = deque(questions)
+        self._total = len(questions)
+        self._results = results
+        self._place = place
+        self._settings = place.settings
+        self._account = account
+        self._bounds = bounds
+        self._jobs = jobs
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._running = 0
+        self._finished = 0
+        self._seconds = 0.0
+        self._faults = 0
+        self._inbox: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[tuple[Question, Outcome | DocpagerError, float]]
+        self._outbox = queue.SimpleQueue()
+        self._workers: list[threading.Thread] = []
+
+    def run(
+        self,
+        grading: Grading,
+        interrupt: Interrupt,
+        refused: Callable[[], str | None],
+        on_result: OnResult,
+    ) -> Ended:
+        stopped: DocpagerError | None = None
+        left_for: Bound | None = None
+        try:
+            while interrupt.count < 2:
+                if interrupt.count == 0 and stopped is None and left_for is None:
+                    left_for = self._fill()
+                if self._running == 0:
+                    break
+                try:
+                    question, outcome, seconds = self._outbox.get(timeout=_POLL_S)
+                except queue.Empty:
+                    continue
+                self._running -= 1
+                if isinstance(outcome, DocpagerError):
+                    stopped = stopped or outcome
+                    continue
+                self._keep(question, outcome, seconds, grading, on_result)
+                if outcome.answer.status == "budget":
+                    left_for = left_for or outcome.starved
+                stopped = stopped or self._hopeless(refused())
+        finally:
+            self._dismiss(at_once=interrupt.count >= 2)
+        if left_for is not None and stopped is None and interrupt.count == 0:
+            self._leave(left_for, grading)
+        return Ended(self._finished, left_for, interrupt.count > 0, stopped)
+
+    def _fill(self) -> Bound | None:
+        """Launch what has room; the bound that leaves none for the next, if there is a next."""
+        while self._waiting and self._running < self._jobs:
+            bound = self._bound()
+            if bound is not None:
+                return bound
+            if len(self._workers) <= self._running:
+                self._hire()
+            self._running += 1
+            self._inbox.put(self._waiting.popleft())
+        return None
+
+    def _bound(self) -> Bound | None:
+        """Which bound one more question would probably go beyond, judged by those finished.
+
+        The first is always asked: its own calls are held to the bounds one by one.
+        """
+        if self._bounds.seconds is not None:
+            spent = self._clock.monotonic() - self._began
+            if spent + (self._seconds / self._finished if self._finished else 0.0) >= (
+                self._bounds.seconds
+            ):
+                return "time"
+        if not self._finished and not self._running:
+            return self._account.bound_reached(0.0, 0.0)
+        tokens, cost = self._bounds.question_tokens, self._bounds.question_cost
+        if self._finished:
+            spent_so_far = self._account.spent
+            tokens = spent_so_far.total_tokens / self._finished
+            cost = (spent_so_far.cost_usd or 0.0) / self._finished
+        likely = self._running + 1
+        return self._account.bound_reached(likely * tokens, likely * cost)
+
+    def _keep(
+        self,
+        question: Question,
+        outcome: Outcome,
+        seconds: float,
+        grading: Grading,
+        on_result: OnResult,
+    ) -> None:
+        answer = outcome.answer
+        # An answer that the batch's budget broke off is one to be asked again with more.
+        left_for = outcome.starved if answer.status == "budget" else None
+        record = result_record(question, answer, self._fingerprint(question), left_for)
+        record = scored(record, question, grading.metric, grading.pass_at)
+        self._results.append(record)
+        self._finished += 1
+        self._seconds += seconds
+        self._faults = self._faults + 1 if answer.status == "model_error" else 0
+        on_result(self._finished, self._total, record)
+
+    def _hopeless(self, refused: str | None) -> DocpagerError | None:
+        if refused is not None:
+            return ModelError(f"{refused} The batch was stopped; run it again when that is mended.")
+        if self._faults >= MOST_FAULTS_IN_A_ROW:
+            return ModelError(
+                f"{self._faults} questions in a row failed at the model. The batch was stopped: "
+                "see their errors, mend the endpoint and run it again with --retry-errors."
+            )
+        return None
+
+    def _leave(self, bound: Bound, grading: Grading) -> None:
+        """Say of each question that was not asked that it was left for the budget."""
+        for question in self._waiting:
+            if question.id not in self._results.entries:
+                nothing = _no_answer(question, "", self._settings)
+                left = replace(nothing, status="budget", stopped_by=bound, error=None)
+                record = result_record(question, left, self._fingerprint(question), bound)
+                self._results.append(scored(record, question, grading.metric, grading.pass_at))
+
+    def _fingerprint(self, question: Question) -> str:
+        return fingerprint(question.text, self._settings, self._place.content_hash)
+
+    def _hire(self) -> None:
+        worker = threading.Thread(target=self._work, daemon=True, name="docpager-batch")
+        self._workers.append(worker)
+        worker.start()
+
+    def _work(self) -> None:
+        while (question := self._inbox.get()) is not None:
+            began = self._clock.monotonic()
+            outcome: Outcome | DocpagerError
+            try:
+                outcome = self._place.attempt(question.text)
+            except DocpagerError as error:
+                outcome = error
+            except OSError as error:
+                # A disk that is full, too many open files: every question would meet it.
+                outcome = UserError(
+                    f"{error.filename or 'A file'} cannot be read or written ({error.strerror}). "
+                    "Mend it; what is finished is kept, and the same command goes on from there."
+                )
+            except Exception as error:  # noqa: BLE001  # told where it is answered for
+                kind = type(error).__name__
+                text = f"An internal fault, {kind}: {error}. Please report it."
+                outcome = _Fault(_no_answer(question, text, self._settings))
+            self._outbox.put((question, outcome, self._clock.monotonic() - began))
+
+    def _dismiss(self, *, at_once: bool) -> None:
+        for _ in self._workers:
+            self._inbox.put(None)
+        if not at_once:
+            for worker in self._workers:
+                worker.join(timeout=_POLL_S if self._running else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """The outcome of a question at which docpager itself failed."""
+
+    answer: Answer
+    starved: Bound | None = None
+
+
+def _no_answer(question: Question, error: str, settings: Mapping[str, object]) -> Answer:
+    return Answer(
+        run_id="",
+        question=question.text,
+        status="model_error",
+        answer="",
+        citations=(),
+        steps=0,
+        searches=0,
+        pages_read=0,
+        usage=Usage(),
+        model=str(settings["model"]),
+        tool_mode=cast(ToolMode, settings["tool_mode"]),
+        stopped_by=None,
+        elapsed_s=0.0,
+        error=error,
+    )
+
+
+def _has_tag(question: Question, tags: Iterable[str]) -> bool:
+    wanted = frozenset(tags)
+    return not wanted or not wanted.isdisjoint(question.tags)
+
+
+def _is_open(question: Question, results: ResultsFile, selection: Selection) -> bool:
+    entry = results.entries.get(question.id)
+    if entry is None or entry.skipped is not None:
+        return True
+    return entry.status == "model_error" and selection.retry_errors
+
+
+def _check_same_questions(questions: Sequence[Question], results: ResultsFile) -> None:
+    ids = {question.id for question in questions}
+    foreign = [name for name in results.entries if name not in ids]
+    if foreign:
+        raise UserError(
+            f"{results.path} holds results of other questions ({_some(foreign)}). Name another "
+            "file with -o, or delete it."
+        )
+
+
+def _check_fingerprints(questions: Sequence[Question], results: ResultsFile, place: Place) -> None:
+    settings = place.settings
+    changed: list[str] = []
+    parts: set[str] = set()
+    for question in questions:
+        entry = results.entries.get(question.id)
+        if entry is None or entry.rank < 2:
+            continue
+        now = fingerprint(question.text, settings, place.content_hash)
+        if entry.fingerprint != now:
+            changed.append(question.id)
+            parts.update(changed_parts(entry.fingerprint, now))
+    if changed:
+        raise UserError(
+            f"{results.path} holds {len(changed)} results made with another "
+            f"{' and another '.join(sorted(parts))} ({_some(changed)}). Ask all again with --redo, "
+            "or name another file with -o."
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

@@ -1,0 +1,112 @@
+"""`Throttle`: how many calls an endpoint is sent at once, learnt from how it takes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from docpager.protocols import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Leave to send one request."""
+
+    epoch: int
+    """How often the number in flight had been halved when it was given."""
+    waited: float
+    """Seconds it was waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What happened between a batch and its endpoint."""
+
+    requests: int = 0
+    retries: int = 0
+    """Requests that were answered with something to be asked again for."""
+    fewest_at_once: int = 0
+    """The lowest bound that the number in flight was brought down to."""
+
+
+class Throttle:
+    """Shared by all who call one endpoint; begins at `most` at once and never goes beyond.
+
+    A refusal (429, 5xx) halves the number in flight, once for all that were under way together,
+    and nothing is sent before the time that the endpoint names. As many good replies as are let
+    through at once let one more through.
+    """
+
+    def __init__(self, most: int, clock: Clock) -> None:
+        self._most = most
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._allowed = most
+        self._in_flight = 0
+        self._good = 0
+        self._epoch = 0
+        self._paused_until = 0.0
+        self._requests = 0
+        self._retries = 0
+        self._fewest = most
+        self.refusal: str | None = None
+        """Why the endpoint will refuse whatever is sent: the key, or the quota."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What happened so far."""
+        with self._changed:
+            return Traffic(self._requests, self._retries, self._fewest)
+
+    @property
+    def allowed(self) -> int:
+        """How many are let through at once now."""
+        with self._changed:
+            return self._allowed
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """Wait for leave to send one request, and count it as in flight until the end."""
+        began = self._clock.monotonic()
+        with self._changed:
+            while True:
+                pause = self._paused_until - self._clock.monotonic()
+                if pause <= 0 and self._in_flight < self._allowed:
+                    break
+                self._changed.wait(pause if pause > 0 else None)
+            self._in_flight += 1
+            self._requests += 1
+            given = Turn(self._epoch, self._clock.monotonic() - began)
+        try:
+            yield given
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify_all()
+
+    def eased(self) -> None:
+        """A request was answered well."""
+        with self._changed:
+            self._good += 1
+            if self._good >= self._allowed and self._allowed < self._most:
+                self._allowed += 1
+                self._good = 0
+                self._changed.notify_all()
+
+    def pressed(self, turn: Turn, delay: float | None) -> None:
+        """A request was refused; `delay` is after how many seconds the endpoint wants the next."""
+        with self._changed:
+            if turn.epoch == self._epoch:
+                self._epoch += 1
+                self._allowed = max(1, self._allowed // 2)
+                self._fewest = min(self._fewest, self._allowed)
+                self._good = 0
+            if delay is not None:
+                self._paused_until = max(self._paused_until, self._clock.monotonic() + delay)
+
+    def retried(self) -> None:
+        """A request is going to be sent again."""
+        with self._changed:
+            self._retries += 1

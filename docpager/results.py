@@ -1,0 +1,444 @@
+"""Results as JSON: the record of an answer, and the file of a batch's results, a line for each.
+
+Lines are appended whole as questions finish, and rewritten in the order of the questions at the
+end. A last line torn by a kill is cut off when the file is opened again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from docpager.errors import Bound, UserError
+from docpager.scoring import best, contains, document_recall, exact_match, f1, recall
+from docpager.types import Answer, Citation, JSONValue, PageRef
+
+if TYPE_CHECKING:
+    from docpager.questions import Question
+
+try:
+    import fcntl
+except ImportError:  # Windows has no advisory locks
+    fcntl = None  # type: ignore[assignment]
+
+SCHEMA = 1
+Record = dict[str, JSONValue]
+Metric = Literal[
+    "exact_match",
+    "f1",
+    "contains",
+    "document_recall",
+    "page_recall",
+    "read_recall",
+    "citation_precision",
+]
+METRICS: tuple[Metric, ...] = (
+    "exact_match",
+    "f1",
+    "contains",
+    "document_recall",
+    "page_recall",
+    "read_recall",
+    "citation_precision",
+)
+_SAID = ("answered", "unsupported")
+"""Statuses whose answer is one; the text of the others is an excuse."""
+
+
+# -- an answer ------------------------------------------------------------------------------------
+
+
+def answer_record(answer: Answer) -> Record:
+    """An answer as `ask --json` prints it, keys in the contract's order."""
+    return {
+        "schema": SCHEMA,
+        "run_id": answer.run_id,
+        "question": answer.question,
+        "status": answer.status,
+        "answer": answer.answer,
+        "citations": [citation_record(citation) for citation in answer.citations],
+        "steps": answer.steps,
+        "searches": answer.searches,
+        "pages_read": answer.pages_read,
+        "usage": {
+            "prompt_tokens": answer.usage.prompt_tokens,
+            "cached_tokens": answer.usage.cached_tokens,
+            "completion_tokens": answer.usage.completion_tokens,
+            "cost_usd": answer.usage.cost_usd,
+        },
+        "model": answer.model,
+        "tool_mode": answer.tool_mode,
+        "stopped_by": answer.stopped_by,
+        "elapsed_s": round(answer.elapsed_s, 3),
+        "error": answer.error,
+    }
+
+
+def citation_record(citation: Citation) -> Record:
+    """A citation; `section` and `line` say where in files without pages, where `page` is null."""
+    return {
+        "passage_id": citation.passage_id,
+        "document": citation.document,
+        "page": citation.page,
+        "page_label": citation.page_label,
+        "quote": citation.quote,
+        "verified": citation.verified,
+        "section": citation.section,
+        "line": citation.line,
+        "problem": citation.problem,
+    }
+
+
+# -- a result -------------------------------------------------------------------------------------
+
+
+def result_record(
+    question: Question, answer: Answer, fingerprint: str, skipped: Bound | None = None
+) -> Record:
+    """A line of results, not scored yet: the answer, then what was given, then what it depends on.
+
+    `skipped` is the bound of the batch for which it was left.
+    """
+    pages: list[JSONValue] = [
+        {"document": page.document, "page": page.page} for page in answer.pages_shown
+    ]
+    return {
+        **answer_record(answer),
+        "pages_shown": pages,
+        "skipped": skipped,
+        "fingerprint": fingerprint,
+        **given_record(question),
+    }
+
+
+def given_record(question: Question) -> Record:
+    """What a line of results says of its question."""
+    return {
+        "id": question.id,
+        "tags": [*question.tags],
+        "expected": question.given.get("expected"),
+        **{name: question.given[name] for name in question.given if name not in ("tags",)},
+    }
+
+
+def scored(record: Record, question: Question, metric: Metric, pass_at: float) -> Record:
+    """The line with its scores, and with its question's expectations as they are now."""
+    bare = {name: value for name, value in record.items() if name != "scores"}
+    scores = score(record, question)
+    passed = _passed(record, question, scores, metric, pass_at)
+    return {**bare, **given_record(question), "scores": {**scores, "passed": passed}}
+
+
+def score(record: Mapping[str, JSONValue], question: Question) -> dict[str, float | None]:
+    """Each metric, None where nothing was expected, or where there was no run to judge."""
+    if not was_judged(record):
+        return dict.fromkeys(METRICS)
+    answer = str(record["answer"]) if record["status"] in _SAID else ""
+    citations = cast("list[Record]", record["citations"])
+    cited = _page_refs(citation for citation in citations if citation["page"] is not None)
+    documents = [str(citation["document"]) for citation in citations]
+    shown = _page_refs(cast("list[Record]", record["pages_shown"]))
+
+    def text(compare: Callable[[str, str], float]) -> float | None:
+        if not question.expected:
+            return None
+        return round(best(compare, answer, question.expected), 6) if answer else 0.0
+
+    pages = question.expected_pages
+    verified = sum(citation["verified"] is True for citation in citations)
+    return {
+        "exact_match": text(exact_match),
+        "f1": text(f1),
+        "contains": text(contains),
+        "document_recall": round(document_recall(documents, question.expected_documents), 6)
+        if question.expected_documents
+        else None,
+        "page_recall": round(recall(cited, pages), 6) if pages else None,
+        "read_recall": round(recall(shown, pages), 6) if pages else None,
+        "citation_precision": round(verified / len(citations), 6) if citations else None,
+    }
+
+
+def was_judged(record: Mapping[str, JSONValue]) -> bool:
+    """Whether the question was answered for better or worse: no fault, and not left for budget."""
+    return record["status"] != "model_error" and record["skipped"] is None
+
+
+def metric_value(record: Mapping[str, JSONValue], metric: Metric) -> float | None:
+    """What the question counts for in the mean; None where it is not scored.
+
+    A question of which only a status was expected counts 1 where that came and 0 where not.
+    """
+    if not was_judged(record):
+        return None
+    expected_status = record.get("expected_status")
+    scores = cast("dict[str, float | None]", record["scores"])
+    if expected_status is not None and record["status"] == expected_status:
+        return 1.0
+    value = scores[metric]
+    return 0.0 if value is None and expected_status is not None else value
+
+
+def _passed(
+    record: Mapping[str, JSONValue],
+    question: Question,
+    scores: Mapping[str, float | None],
+    metric: Metric,
+    pass_at: float,
+) -> bool | None:
+    if not was_judged(record):
+        return None
+    if question.expected_status is not None and record["status"] == question.expected_status:
+        return True
+    value = scores[metric]
+    if value is None:
+        return None if question.expected_status is None else False
+    return value >= pass_at
+
+
+def _page_refs(places: Iterable[Mapping[str, JSONValue]]) -> list[PageRef]:
+    return [PageRef(str(at["document"]), cast(int, at["page"])) for at in places]
+
+
+# -- what a result depends on ---------------------------------------------------------------------
+
+_PARTS = ("question", "settings", "model", "archive")
+_OF_MODEL = ("model", "tool_mode", "context_window", "embedder")
+_OF_NOTHING = ("endpoint",)
+"""Where a model is served does not make it another one."""
+
+
+def fingerprint(question: str, settings: Mapping[str, object], content_hash: str) -> str:
+    """Four hashes of eight digits: of the question, the settings, the model and the archive."""
+    model = {name: settings.get(name) for name in _OF_MODEL}
+    apart = (*_OF_MODEL, *_OF_NOTHING)
+    others = {name: value for name, value in settings.items() if name not in apart}
+    return "-".join(_short_hash(part) for part in (question, others, model, content_hash))
+
+
+def changed_parts(before: str, now: str) -> tuple[str, ...]:
+    """What two fingerprints differ in, in words."""
+    pairs = zip(_PARTS, before.split("-"), now.split("-"), strict=False)
+    return tuple(name for name, old, new in pairs if old != new) or _PARTS * (before != now)
+
+
+def _short_hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("ascii")).hexdigest()[:8]
+
+
+# -- the file -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the file: what decides whether its question is asked again, and where it is."""
+
+    status: str
+    skipped: str | None
+    fingerprint: str
+    offset: int
+    length: int
+
+    @property
+    def rank(self) -> int:
+        """Of several lines of one question the highest counts: an answer, a fault, none."""
+        return 0 if self.skipped else 1 if self.status == "model_error" else 2
+
+
+class ResultsFile:
+    """The results of a batch, open for one writer; nothing but an index is kept in memory.
+
+    Raises:
+        UserError: it cannot be written, is no file of results, or another batch writes to it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries: dict[str, Entry] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        try:
+            self._hold()
+            self._end = self._load()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> ResultsFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def append(self, record: Record) -> None:
+        """Add one line; it is with the system when this returns, whole or not at all.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        line = _line(record)
+        try:
+            _write_all(self._file, line, self._end)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._end)
+            raise _unwritable(self.path, error) from error
+        self._note(record, self._end, len(line))
+        self._end += len(line)
+
+    def read(self, question_id: str) -> Record:
+        """The line of a question that has one."""
+        entry = self.entries[question_id]
+        found = json.loads(os.pread(self._file, entry.length, entry.offset))
+        return cast(Record, found)
+
+    def rewrite(
+        self, ids: Sequence[str], revised: Callable[[Record], Record] = lambda record: record
+    ) -> None:
+        """Put the lines of `ids`, as far as there are any, in that order in place of all lines.
+
+        The new file takes the old one's place in one step.
+        """
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        entries: dict[str, Entry] = {}
+        at = 0
+        try:
+            with partial.open("wb") as stream:
+                for question_id in ids:
+                    if question_id not in self.entries:
+                        continue
+                    record = revised(self.read(question_id))
+                    line = _line(record)
+                    stream.write(line)
+                    entries[question_id] = _entry(record, at, len(line))
+                    at += len(line)
+                stream.flush()
+                os.fsync(stream.fileno())
+            file = os.open(partial, os.O_RDWR)
+            partial.replace(self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise _unwritable(self.path, error) from error
+        os.close(self._file)
+        self._file, self._end, self.entries = file, at, entries
+        self._hold()
+
+    def _hold(self) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UserError(
+                f"Another batch is writing {self.path}. Wait for it, or name another file with -o."
+            ) from error
+
+    def _load(self) -> int:
+        """Index the lines, and cut off a torn last one; returns where the next one goes."""
+        at = 0
+        with os.fdopen(os.dup(self._file), "rb") as stream:
+            stream.seek(0)
+            for number, line in enumerate(stream, 1):
+                whole = line.endswith(b"\n")
+                record = _result(line)
+                if record is not None:
+                    self._note(record, at, len(line))
+                elif line.strip() and (whole or not _begins_as_result(line)):
+                    raise UserError(
+                        f"{self.path}:{number} is no result of `docpager batch`. Name another "
+                        "file with -o."
+                    )
+                if not whole and record is None:
+                    break
+                at += len(line)
+                if not whole:
+                    _write_all(self._file, b"\n", at)
+                    at += 1
+        os.ftruncate(self._file, at)
+        return at
+
+    def _note(self, record: Record, offset: int, length: int) -> None:
+        entry = _entry(record, offset, length)
+        question_id = str(record["id"])
+        before = self.entries.get(question_id)
+        if before is None or entry.rank >= before.rank:
+            self.entries[question_id] = entry
+
+
+def read_results(path: Path) -> dict[str, Record]:
+    """The results in a file, by id; of several lines of one question the one that counts.
+
+    Raises:
+        UserError: it cannot be read, or is no file of results.
+    """
+    found: dict[str, tuple[int, Record]] = {}
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}). Name another file.") from error
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        record = _result(line)
+        if record is None:
+            if not line.strip() or (number == len(lines) and _begins_as_result(line)):
+                continue
+            raise UserError(f"{path.name}:{number} is no result of `docpager batch`.")
+        rank = _entry(record, 0, 0).rank
+        question_id = str(record["id"])
+        if question_id not in found or rank >= found[question_id][0]:
+            found[question_id] = (rank, record)
+    return {question_id: record for question_id, (_, record) in found.items()}
+
+
+def _entry(record: Record, offset: int, length: int) -> Entry:
+    skipped = record["skipped"]
+    return Entry(
+        str(record["status"]),
+        None if skipped is None else str(skipped),
+        str(record["fingerprint"]),
+        offset,
+        length,
+    )
+
+
+def _result(line: bytes) -> Record | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    needed = ("id", "status", "skipped", "fingerprint", "answer", "citations", "pages_shown")
+    if not isinstance(record, dict) or any(name not in record for name in needed):
+        return None
+    return cast(Record, record)
+
+
+def _begins_as_result(line: bytes) -> bool:
+    begin = b'{"schema": 1, "run_id": "'
+    return line.startswith(begin[: len(line)])
+
+
+def _line(record: Record) -> bytes:
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def _write_all(file: int, content: bytes, offset: int) -> None:
+    while content:
+        written = os.pwrite(file, content, offset)
+        content, offset = content[written:], offset + written
+
+
+def _unwritable(path: Path, error: OSError) -> UserError:
+    return UserError(
+        f"{path} cannot be written ({error.strerror}). Make room or name another file; what is "
+        "in it stays, and the same command goes on from there."
+    )

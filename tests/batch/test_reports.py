@@ -1,0 +1,258 @@
+"""What others read of a batch: JUnit XML, comparisons, the summary's means."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import junitparser
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docpager.cli import main
+from docpager.comparison import compare_results, comparison_markdown
+from docpager.errors import Bound, UserError
+from docpager.junit import write_junit
+from docpager.questions import Question
+from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
+from docpager.summary import BatchSummary, summarise
+from docpager.types import Answer, AnswerStatus, Citation, PageRef, Usage
+
+NASTY = "a\x00b\x1b[31m ]]> <&\"' \ud800 \U0001f600 \ufffe 灯塔\r\n\t\x85"
+
+
+def question(name: str, **given: Any) -> Question:
+    fields = {"expected": given.get("expected"), **given}
+    expected = (given["expected"],) if given.get("expected") else ()
+    tags = tuple(given.get("tags", ()))
+    return Question(
+        name,
+        f"What of {name}?",
+        1,
+        expected,
+        expected_status=given.get("expected_status"),
+        tags=tags,
+        given={key: value for key, value in fields.items() if value is not None},
+    )
+
+
+def answer(text: str, status: AnswerStatus = "answered", **fields: Any) -> Answer:
+    made = Answer(
+        run_id="run1",
+        question="What?",
+        status=status,
+        answer=text,
+        citations=(Citation("P1", "a.pdf", 3, None, text, True),),
+        steps=2,
+        searches=1,
+        pages_read=1,
+        usage=Usage(100, 0, 10, 0.5),
+        model="m",
+        tool_mode="tools",
+        stopped_by=None,
+        elapsed_s=1.25,
+        pages_shown=(PageRef("a.pdf", 3),),
+    )
+    return replace(made, **fields)
+
+
+def row(asked: Question, said: Answer, left: Bound | None = None) -> Record:
+    return scored(result_record(asked, said, "1-2-3-4", left), asked, "f1", 0.6)
+
+
+ASKED = [
+    question("right", expected="Graz", tags=["a"]),
+    question("wrong/with a slash", expected=NASTY, tags=[NASTY]),
+    question("unscored"),
+    question("fault", expected="x"),
+    question("left", expected="x"),
+    question("never"),
+]
+ROWS = {
+    "right": row(ASKED[0], answer("Graz")),
+    "wrong/with a slash": row(ASKED[1], answer(f"Linz {NASTY[:9]}")),
+    "unscored": row(ASKED[2], answer(NASTY)),
+    "fault": row(ASKED[3], answer("", "model_error", error=f"down {NASTY}")),
+    "left": row(ASKED[4], answer("", "budget"), "money"),
+}
+
+
+def summary(rows: dict[str, Record], count: int) -> BatchSummary:
+    return summarise(rows.values(), questions=count, metric="f1", pass_at=0.6, fail_under=0.5)
+
+
+def written(folder: Path, asked: list[Question], rows: dict[str, Record]) -> Path:
+    path = folder / "junit.xml"
+    write_junit(path, asked, rows.get, summary(rows, len(asked)), Path("runs"))
+    return path
+
+
+def test_each_question_is_one_case_of_its_kind(tmp_path: Path) -> None:
+    path = written(tmp_path, ASKED, ROWS)
+    suites = junitparser.JUnitXml.fromfile(str(path))
+    [suite] = list(suites)
+    kinds = {case.name: [type(result).__name__ for result in case.result] for case in suite}
+    assert kinds == {
+        "right": [],
+        "wrong/with a slash": ["Failure"],
+        "unscored": [],
+        "fault": ["Error"],
+        "left": ["Skipped"],
+        "never": ["Skipped"],
+    }
+    for whole in (suites, suite):
+        counts = (whole.tests, whole.failures, whole.errors, whole.skipped)
+        assert counts == (6, 1, 1, 2)
+    assert suite.time == 5 * 1.25
+
+
+def test_the_rules_that_servers_share_are_kept(tmp_path: Path) -> None:
+    """Of Jenkins, GitLab and GitHub's readers: what each of them wants."""
+    root = ET.parse(written(tmp_path, ASKED, ROWS)).getroot()
+    assert root.tag == "testsuites"
+    [suite] = root
+    cases = suite.findall("testcase")
+    assert len(cases) == int(suite.get("tests", "")) == len({case.get("name") for case in cases})
+    for case in cases:
+        assert case.get("classname", "").startswith("docpager.")
+        assert case.get("classname", "").count(".") == 1
+        assert float(case.get("time", "")) >= 0
+        assert "\n" not in case.get("name", "")
+        assert len([part for part in case if part.tag in ("failure", "error", "skipped")]) <= 1
+    for part in ("failure", "error"):
+        [found] = suite.iter(part)
+        assert found.get("message") and found.get("type") and len(found.get("message", "")) < 400
+
+
+def test_the_body_has_all_that_it_takes_to_judge(tmp_path: Path) -> None:
+    root = ET.parse(written(tmp_path, ASKED, ROWS)).getroot()
+    [body] = [
+        case.findtext("system-out") for case in root.iter("testcase") if case.get("name") == "right"
+    ]
+    assert body is not None
+    for part in ("What of right?", "Answer (answered): Graz", "Expected: Graz", "f1 1.00"):
+        assert part in body
+    assert '[1] a.pdf p. 3 "Graz"' in body
+    assert "Trace: runs/run1.jsonl" in body
+
+
+@given(st.text(alphabet=st.characters(), max_size=40), st.text(max_size=20))
+def test_any_text_makes_valid_xml_and_keeps_what_is_legal(
+    tmp_path_factory: pytest.TempPathFactory, text: str, tag: str
+) -> None:
+    asked = [question("q", expected="x", tags=[tag])]
+    rows = {"q": row(asked[0], answer(f"{text} ]]> \ud800", error=text))}
+    path = written(tmp_path_factory.mktemp("junit"), asked, rows)
+    body = ET.parse(path).getroot().findtext(".//failure") or ""
+    kept = "".join(c for c in text if c.isprintable() and not "\ud800" <= c <= "\udfff")
+    kept = kept.replace("\ufffe", "").replace("\uffff", "")
+    assert "]]>" in body
+    assert [c for c in kept if c not in body] == []
+    junitparser.JUnitXml.fromfile(str(path))
+
+
+# -- means ----------------------------------------------------------------------------------------
+
+
+def test_what_is_not_scored_does_not_count() -> None:
+    found = summary(ROWS, 6)
+    assert (found.mean.n, found.errors, found.skipped, found.missing) == (2, 1, 1, 1)
+    assert found.groups["all"].questions == 4
+    assert found.groups["a"].scores["f1"].mean == 1.0
+    assert found.exit_codes == {4, 5}
+
+
+def test_no_scored_question_is_below_any_threshold() -> None:
+    assert summary({"unscored": ROWS["unscored"]}, 1).below_threshold
+
+
+# -- compare --------------------------------------------------------------------------------------
+
+
+def results(path: Path, rows: dict[str, Record]) -> Path:
+    with ResultsFile(path) as file:
+        for record in rows.values():
+            file.append(record)
+    return path
+
+
+def test_a_comparison_sorts_what_changed(tmp_path: Path) -> None:
+    asked = [
+        question(name, expected="Graz") for name in ("same", "worse", "better", "down", "gone")
+    ]
+    before = ["Graz", "Graz", "Linz", "Graz", "Graz"]
+    one = {q.id: row(q, answer(said)) for q, said in zip(asked, before, strict=True)}
+    other = {
+        "same": one["same"],
+        "worse": row(asked[1], answer("Linz | a\n*b*")),
+        "better": row(asked[2], answer("Graz")),
+        "down": row(asked[3], answer("", "model_error")),
+        "new": row(question("new"), answer("x")),
+    }
+    a, b = results(tmp_path / "a.jsonl", one), results(tmp_path / "b.jsonl", other)
+    found = compare_results(a, b)
+    assert [change.id for change in found.new_failures] == ["worse"]
+    assert [change.id for change in found.new_errors] == ["down"]
+    assert [change.id for change in found.fixed] == ["better"]
+    assert (found.changed, found.only_before, found.only_after) == ((), ("gone",), ("new",))
+    assert found.regressed
+    assert found.mean.before == found.mean.after == pytest.approx(2 / 3)
+    markdown = comparison_markdown(found)
+    assert "❌" in markdown
+    [line] = [line for line in markdown.splitlines() if line.startswith("| worse")]
+    assert line.count(" | ") == 3 and "\\| a \\*b\\*" in line
+
+    runner = CliRunner()
+    done = runner.invoke(main, ["compare", str(a), str(b), "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["regressed"]) == (1, True)
+    done = runner.invoke(main, ["compare", str(a), str(b)])
+    assert (done.exit_code, "New failures (1)" in done.stdout) == (1, True)
+    assert runner.invoke(main, ["compare", str(a), str(a), "--markdown"]).exit_code == 0
+
+
+@pytest.mark.parametrize("content", [b"", b'{"question": "a"}\n', b"\xff\n"])
+def test_only_results_are_compared(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content)
+    if content:
+        with pytest.raises(UserError, match="is no result"):
+            compare_results(path, path)
+    else:
+        assert compare_results(path, path).shared == 0
+    with pytest.raises(UserError, match="cannot be read"):
+        compare_results(tmp_path / "none.jsonl", path)
+
+
+# -- the file of results --------------------------------------------------------------------------
+
+
+def test_a_fault_never_takes_the_place_of_an_answer(tmp_path: Path) -> None:
+    q = question("q", expected="Graz")
+    lines = [answer("", "model_error"), answer("Graz"), answer("", "model_error", error="later")]
+    with ResultsFile(tmp_path / "r.jsonl") as file:
+        for said in lines:
+            file.append(row(q, said))
+        assert file.read("q")["answer"] == "Graz"
+        file.rewrite(["q", "unknown"])
+        file.append(row(question("z"), answer("x")))
+    assert len((tmp_path / "r.jsonl").read_bytes().splitlines()) == 2
+    with ResultsFile(tmp_path / "r.jsonl") as file:
+        assert (file.read("q")["answer"], file.read("z")["answer"]) == ("Graz", "x")
+
+
+def test_a_fingerprint_says_what_changed() -> None:
+    settings: dict[str, object] = {"model": "m", "max_steps": 3, "endpoint": "http://a"}
+    before = fingerprint("q", settings, "h")
+    assert changed_parts(before, fingerprint("q", {**settings, "endpoint": "http://b"}, "h")) == ()
+    for now, part in (
+        (fingerprint("p", settings, "h"), "question"),
+        (fingerprint("q", {**settings, "max_steps": 4}, "h"), "settings"),
+        (fingerprint("q", {**settings, "model": "n"}, "h"), "model"),
+        (fingerprint("q", settings, "i"), "archive"),
+    ):
+        assert changed_parts(before, now) == (part,)
