@@ -192,6 +192,11 @@ COMPARE_EXAMPLES: tuple[tuple[str, str, str], ...] = (
         "Are Ada Colwell and Jon Lund of the same nationality?",
         "no",
     ),
+    (
+        "How long is Hallow bridge? 611 feet\nHow long is Teme bridge? 94 feet",
+        "Which bridge is longer, Hallow or Teme?",
+        "Hallow",
+    ),
 )
 
 
