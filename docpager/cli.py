@@ -205,6 +205,8 @@ def ingest(config: Config, paths: tuple[str, ...]) -> int:
         render.write_json(render.report_record(report))
     elif not config.quiet:
         render.say(render.report_text(report))
+        if warnings := render.warnings_text(report, config.verbose):
+            render.say(warnings)
     failed = [file for file in report.files if file.status == "failed"]
     if failed and not config.json:
         rows = [(file.reason or "", file.path, file.message or "") for file in failed]

@@ -411,6 +411,7 @@ def report_record(report: IngestReport) -> dict[str, JSONValue]:
                 "status": file.status,
                 "reason": file.reason,
                 "message": file.message,
+                "warnings": [*file.warnings],
             }
             for file in report.files
         ],
@@ -422,6 +423,19 @@ def report_text(report: IngestReport) -> str:
     counts = [f"{getattr(report, name)} {name}" for name in _COUNTS if getattr(report, name)]
     size = f"{report.pages} pages and {report.passages} passages in {report.elapsed_s:.1f} s"
     return f"{', '.join(counts) or 'nothing to do'}: {size}"
+
+
+_WARNINGS_SHOWN = 20
+
+
+def warnings_text(report: IngestReport, verbose: bool) -> str:
+    """One line for each warning; only the first ones unless `verbose`. Empty if there are none."""
+    lines = [f"{file.path}: {warning}" for file in report.files for warning in file.warnings]
+    shown = lines if verbose else lines[:_WARNINGS_SHOWN]
+    more = [f"and {len(lines) - len(shown)} more (-v shows all)"] if len(lines) > len(shown) else []
+    return "\n".join(
+        [f"warnings ({len(lines)})", *(f"  {line}" for line in shown + more)] if lines else []
+    )
 
 
 def failures_text(failed: Iterable[tuple[str, str, str]]) -> str:

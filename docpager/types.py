@@ -118,6 +118,8 @@ class FileOutcome:
     reason: FailureReason | None = None
     """Why, where `status` is `failed`."""
     message: str | None = None
+    warnings: tuple[str, ...] = ()
+    """What has to be said beside a success: bytes that were no text, a name that misleads."""
 
 
 @dataclass(frozen=True, slots=True)

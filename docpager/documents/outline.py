@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from docpager.documents.attachments import Attachment
 from docpager.types import ParsedDocument
 
 SECTION_LEVEL = 2
@@ -30,3 +31,5 @@ class OutlinedDocument:
     headings: tuple[Heading, ...] = ()
     fences: tuple[tuple[int, int], ...] = ()
     """Spans that are one block whatever blank lines are in them: fenced code."""
+    attachments: tuple[Attachment, ...] = ()
+    """Files inside the file, in its order: each becomes a document of its own."""
