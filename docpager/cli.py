@@ -107,7 +107,8 @@ def _flags(params: dict[str, Any], names: Sequence[str]) -> dict[str, object]:
     given = {name: params.pop(name) for name in names}
     if given.pop("no_progress", None):
         given["progress"] = False
-    return {name: value for name, value in given.items() if value is not None}
+    # An option that may be repeated is an empty tuple where it is not given.
+    return {name: value for name, value in given.items() if value not in (None, ())}
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -185,10 +186,20 @@ def _model_options(function: F) -> F:
     return function
 
 
-@_command("workers", "embedder")
+@_command("workers", "embedder", "passwords", "ocr")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--workers", type=int, metavar="N", help="Parsing processes.")
 @click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
+@click.option(
+    "--password",
+    "passwords",
+    multiple=True,
+    metavar="TEXT",
+    help="Tried on encrypted files; may be repeated.",
+)
+@click.option(
+    "--ocr", is_flag=True, default=None, help="Recognise pages that are pictures (extra `ocr`)."
+)
 def ingest(config: Config, paths: tuple[str, ...]) -> int:
     """Read files and folders into the archive; unchanged ones cost nothing.
 

@@ -81,6 +81,7 @@ def ingest(
     progress: Progress | None = None,
     paid_embeddings: bool = False,
     flush_at: FlushAt | None = None,
+    retry: frozenset[FailureReason] = frozenset(),
 ) -> IngestReport:
     """Bring the archive up to date with files and folders.
 
@@ -91,6 +92,7 @@ def ingest(
         open_writer: Opens the archive (and creates it) for a burst of commits.
         paid_embeddings: Commit vectors after each call of the embedder, so that none that was
             paid for is lost.
+        retry: Reasons of earlier failures that may be gone now: such files are read again.
 
     Raises:
         UserError: a path does not exist.
@@ -113,8 +115,9 @@ def ingest(
         progress or _silent,
         len(found.files),
     )
-    families = _Families(known, found.files)
-    steps = _Plan(families.files, families.unsettled).steps(found.files)
+    passing = _PASSING | retry
+    families = _Families(known, found.files, passing)
+    steps = _Plan(families.files, families.unsettled, passing).steps(found.files)
     with closing(_parsed(steps, parse)) as results:
         for step, result in results:
             for member, outcome in families.members(step, result):
@@ -152,9 +155,16 @@ class _Plan:
     committed in the order in which they are planned.
     """
 
-    def __init__(self, known: dict[str, Document], unsettled: frozenset[str]) -> None:
-        """`unsettled` names files of which something attached is worth another try."""
+    def __init__(
+        self,
+        known: dict[str, Document],
+        unsettled: frozenset[str],
+        passing: frozenset[FailureReason],
+    ) -> None:
+        """`unsettled` names files of which something attached is worth another try, `passing`
+        reasons for which a file itself is."""
         self._known = known
+        self._passing = passing
         self._unsettled = unsettled
         self._stored: dict[str, str] = {}
         """Content hash -> name of the document that holds its text."""
@@ -188,7 +198,7 @@ class _Plan:
     def _unchanged(self, file: FoundFile, row: Document) -> _Step | None:
         """The step for the same bytes under the same name; None if they must be read again."""
         if row.state == "failed":
-            if row.reason is None or row.reason in _PASSING:
+            if row.reason is None or row.reason in self._passing:
                 return None
             error = DocumentError(row.reason, row.message or "")
             return _Step(file, "failed", row.content_hash, error=error, recorded=True)
@@ -272,7 +282,12 @@ class _Families:
     again, and finds what was stored already unchanged.
     """
 
-    def __init__(self, known: dict[str, Document], found: Iterable[FoundFile]) -> None:
+    def __init__(
+        self,
+        known: dict[str, Document],
+        found: Iterable[FoundFile],
+        passing: frozenset[FailureReason],
+    ) -> None:
         # A name that is a file's now was that of an attachment once, and is no more.
         holders = attached_to(known)
         for file in found:
@@ -286,7 +301,7 @@ class _Families:
         self.unsettled = frozenset(
             holder
             for holder, rows in self._held.items()
-            if any(row.state == "failed" and row.reason in _PASSING for row in rows.values())
+            if any(row.state == "failed" and row.reason in passing for row in rows.values())
         )
         """Files of which something attached failed for a reason that may be gone."""
 

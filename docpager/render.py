@@ -234,6 +234,8 @@ def page_record(document: Document, page: PageText) -> dict[str, JSONValue]:
         "engine": page.engine,
         "flags": list(page.flags),
         "text": page.text,
+        "quality": page.quality,
+        "furniture": [page.text[start:end] for start, end in page.furniture],
     }
 
 
@@ -248,6 +250,10 @@ def pages_record(document: Document, pages: Sequence[PageText]) -> dict[str, JSO
         "engine": "+".join(sorted({page.engine for page in pages})),
         "flags": [*sorted({flag for page in pages for flag in page.flags})],
         "text": PAGE_BREAK.join(page.text for page in pages),
+        "quality": min((page.quality for page in pages), default=1.0),
+        "furniture": [
+            *dict.fromkeys(page.text[start:end] for page in pages for start, end in page.furniture)
+        ],
     }
 
 
@@ -263,6 +269,7 @@ def document_record(document: Document) -> dict[str, JSONValue]:
         "passages": document.passages,
         "size": document.size,
         "title": document.title,
+        "author": document.author,
         "reason": document.reason,
         "message": document.message,
         "duplicate_of": document.duplicate_of,

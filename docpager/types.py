@@ -33,11 +33,16 @@ class PageText:
     page_label: str | None = None
     """What is printed on the page ("iii"), if the file says so."""
     engine: str = "text"
-    """Which reader made the text: `pdfium`, `pypdf`, `text`, `markdown`."""
+    """Which reader made the text: `pdfium`, `pypdf`, `rapidocr`, `text`, `markdown`."""
     flags: tuple[str, ...] = ()
-    """Doubts about the text: `garbled`, `low_text`, `no_text_layer`, `repaired`."""
+    """Doubts about the text: `garbled`, `low_text`, `no_text_layer`, `damaged`, `repaired`,
+    `recognised` (from a picture), `xfa_placeholder`."""
     heading: str | None = None
     first_line: int | None = None
+    quality: float = 1.0
+    """0.0 to 1.0: how sure it is that the text is what is printed; `garbled` below 0.5."""
+    furniture: tuple[tuple[int, int], ...] = ()
+    """Spans of `text`, in order, that are running heads or page numbers: whole lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class ParsedDocument:
     pages: tuple[PageText, ...]
     paged: bool
     title: str | None = None
+    author: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -70,11 +76,16 @@ class Chunk:
     """1-based line of the first character, for files without pages."""
     tokens: int = 0
     """Tokens of `text`, as counted when it was cut; 0 where they were not."""
+    furniture: tuple[tuple[int, int], ...] = ()
+    """Spans of `text` that are running heads or page numbers: whole lines, never the first."""
 
     @property
     def indexed_text(self) -> str:
-        """What is embedded and indexed: the heading path, then the text."""
-        return f"{self.heading}\n{self.text}" if self.heading else self.text
+        """What is embedded and indexed: the heading path, then the text without furniture."""
+        text = self.text
+        for start, end in reversed(self.furniture):
+            text = text[: start - 1] + text[end:]  # with the line break before it
+        return f"{self.heading}\n{text}" if self.heading else text
 
     @property
     def text_hash(self) -> str:
@@ -99,6 +110,7 @@ class Document:
     pages: int = 0
     passages: int = 0
     title: str | None = None
+    author: str | None = None
     reason: FailureReason | None = None
     """Why it failed, where `state` is `failed`."""
     message: str | None = None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, assert_never
 
 from docpager.config import Config
-from docpager.errors import ModelError, NothingToDo, UserError
+from docpager.errors import FailureReason, ModelError, NothingToDo, UserError
 from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
 from docpager.types import (
     PROBE_TEXT,
@@ -431,18 +431,30 @@ def ingest_into(
     config: Config, paths: Sequence[str], progress: IngestProgress | None
 ) -> IngestReport:
     """Bring the archive up to date with files and folders."""
+    from docpager.documents import ocr
     from docpager.documents.loaders import ParseTask
+    from docpager.documents.pdf_options import PdfOptions
     from docpager.documents.sandbox import Sandbox
     from docpager.ingest import ingest
     from docpager.memory.archive import open_writer
 
+    if config.ocr and not ocr.is_installed():
+        raise UserError(
+            'Character recognition is not installed. Get it with `pip install "docpager[ocr]"`, '
+            "or leave --ocr out."
+        )
     clock, wait_s = SystemClock(), lock_wait(config)
     kept = _kept_identity(config)
     embedder = matching_embedder(config, kept)
     # A probe may cost a call: it is asked for where it will be kept.
     identity = embedder.identity if kept else probed_identity(embedder)
     workers = config.workers or min(MOST_WORKERS, os.cpu_count() or 1)
-    sandbox = Sandbox(ParseTask(make_counter(config, CHUNK_MODEL)), workers)
+    options = PdfOptions(passwords=config.passwords, ocr=config.ocr)
+    sandbox = Sandbox(ParseTask(make_counter(config, CHUNK_MODEL), pdf=options), workers)
+    retried: dict[FailureReason, bool] = {
+        "encrypted": bool(config.passwords),
+        "no_text_layer": config.ocr,
+    }
     return ingest(
         paths,
         open_writer=lambda: open_writer(config.archive, identity, clock=clock, wait_s=wait_s),
@@ -451,6 +463,7 @@ def ingest_into(
         clock=clock,
         progress=progress,
         paid_embeddings=identity.name != STATIC,
+        retry=frozenset(reason for reason, wanted in retried.items() if wanted),
     )
 
 

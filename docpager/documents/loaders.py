@@ -13,6 +13,7 @@ from docpager.documents.attachments import Attachment, AttachmentLimits, place_n
 from docpager.documents.chunking import ChunkSize, chunk_document
 from docpager.documents.formats import HEAD_BYTES, detect, looks_binary
 from docpager.documents.outline import OutlinedDocument
+from docpager.documents.pdf_options import PdfOptions
 from docpager.documents.sandbox import not_understood
 from docpager.errors import DocumentError
 from docpager.protocols import TokenCounter
@@ -58,6 +59,7 @@ class ParseTask:
     max_pdf_bytes: int = MAX_PDF_BYTES
     max_text_bytes: int = MAX_TEXT_BYTES
     attachments: AttachmentLimits = field(default_factory=AttachmentLimits)
+    pdf: PdfOptions = field(default_factory=PdfOptions)
 
     def __call__(self, path: str) -> ParsedFile:
         """Read, parse and chunk the file and what is attached to it.
@@ -82,7 +84,7 @@ class ParseTask:
     def _parse(
         self, name: str, data: bytes, mtime_ns: int
     ) -> tuple[ParsedFile, tuple[Attachment, ...]]:
-        outlined = parse_bytes(name, data)
+        outlined = parse_bytes(name, data, self.pdf)
         chunks = chunk_document(outlined, self.counter, self.size)
         if not chunks:
             raise _empty()
@@ -197,7 +199,7 @@ def parse_file(path: str) -> OutlinedDocument:
     return parse_bytes(Path(path).name, data)
 
 
-def parse_bytes(name: str, data: bytes) -> OutlinedDocument:
+def parse_bytes(name: str, data: bytes, pdf: PdfOptions | None = None) -> OutlinedDocument:
     """The pages and headings of a file of that name with these bytes.
 
     Raises:
@@ -207,7 +209,7 @@ def parse_bytes(name: str, data: bytes) -> OutlinedDocument:
         raise _empty()
     match detect(name, data[:HEAD_BYTES]):
         case "pdf":
-            return _read_pdf(name, data)
+            return _read_pdf(name, data, pdf)
         case "markdown":
             from docpager.documents.text import read_markdown
 
@@ -223,7 +225,7 @@ def parse_bytes(name: str, data: bytes) -> OutlinedDocument:
             )
 
 
-def _read_pdf(name: str, data: bytes) -> OutlinedDocument:
+def _read_pdf(name: str, data: bytes, options: PdfOptions | None) -> OutlinedDocument:
     if b"%PDF-" not in data[:HEAD_BYTES] and not looks_binary(data[:HEAD_BYTES]):
         raise DocumentError(
             "not_a_document",
@@ -232,7 +234,7 @@ def _read_pdf(name: str, data: bytes) -> OutlinedDocument:
         )
     from docpager.documents.pdf import read_pdf
 
-    return read_pdf(data)
+    return read_pdf(data, options)
 
 
 def unreadable(error: OSError) -> DocumentError:
