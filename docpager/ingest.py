@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from docpager.documents.attachments import attached_to
+from docpager.documents.formats import READ
 from docpager.documents.loaders import AttachedFile, ParsedFile, unreadable
 from docpager.documents.walking import FoundFile, Walk, path_of, walk
 from docpager.errors import DocumentError, FailureReason, ModelAuthError, ModelError, NothingToDo
@@ -105,7 +106,7 @@ def ingest(
         known = {document.name: document for document in writer.documents()}
     found = walk(paths, known.values())
     if not found.files:
-        raise NothingToDo("No documents were found. Name files or folders with .pdf, .txt or .md.")
+        raise NothingToDo(f"No documents were found. Name files or folders with {READ} files.")
     committer = _Committer(
         open_writer,
         embedder,

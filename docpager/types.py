@@ -33,7 +33,8 @@ class PageText:
     page_label: str | None = None
     """What is printed on the page ("iii"), if the file says so."""
     engine: str = "text"
-    """Which reader made the text: `pdfium`, `pypdf`, `rapidocr`, `text`, `markdown`."""
+    """Which reader made the text: `pdfium`, `pypdf`, `rapidocr`, or the format (`text`, `docx`,
+    `html`, …)."""
     flags: tuple[str, ...] = ()
     """Doubts about the text: `garbled`, `low_text`, `no_text_layer`, `damaged`, `repaired`,
     `recognised` (from a picture), `xfa_placeholder`."""
@@ -71,7 +72,11 @@ class Chunk:
     """1-based page (or section) that holds the first character."""
     last_page: int
     heading: str = ""
-    """`title > heading > heading`, at most 64 tokens: indexed with the text, stored apart."""
+    """`title > heading > heading`, at most 64 tokens: indexed with the text, stored apart.
+
+    A chunk that begins inside a table has the table's header row as its last heading, for which
+    there are 64 tokens more.
+    """
     line: int | None = None
     """1-based line of the first character, for files without pages."""
     tokens: int = 0

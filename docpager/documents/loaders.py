@@ -7,11 +7,12 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 
 from docpager.documents.attachments import Attachment, AttachmentLimits, place_name
 from docpager.documents.chunking import ChunkSize, chunk_document
-from docpager.documents.formats import HEAD_BYTES, detect, looks_binary
+from docpager.documents.formats import HEAD_BYTES, Format, detect, identify
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.pdf_options import PdfOptions
 from docpager.documents.sandbox import not_understood
@@ -207,34 +208,49 @@ def parse_bytes(name: str, data: bytes, pdf: PdfOptions | None = None) -> Outlin
     """
     if not data.strip():
         raise _empty()
-    match detect(name, data[:HEAD_BYTES]):
-        case "pdf":
-            return _read_pdf(name, data, pdf)
-        case "markdown":
-            from docpager.documents.text import read_markdown
-
-            return read_markdown(data)
-        case "text":
-            from docpager.documents.text import read_text
-
-            return read_text(data)
-        case None:
-            raise DocumentError(
-                "unsupported_format",
-                "docpager reads .pdf, .txt and .md files. Convert it to one of them.",
-            )
+    found = identify(name, data)
+    outlined = _read(found.format, data, pdf)
+    if found.warning is None:
+        return outlined
+    document = outlined.document
+    warned = replace(document, warnings=(found.warning, *document.warnings))
+    return replace(outlined, document=warned)
 
 
-def _read_pdf(name: str, data: bytes, options: PdfOptions | None) -> OutlinedDocument:
-    if b"%PDF-" not in data[:HEAD_BYTES] and not looks_binary(data[:HEAD_BYTES]):
-        raise DocumentError(
-            "not_a_document",
-            f"The name ends in {Path(name).suffix}, but there is no PDF in the file: it may be a "
-            "web page or an error message. Download it again.",
-        )
-    from docpager.documents.pdf import read_pdf
+_READERS: dict[Format, tuple[str, str]] = {
+    "text": ("text", "read_text"),
+    "markdown": ("text", "read_markdown"),
+    "html": ("html", "read_html"),
+    "docx": ("word", "read_docx"),
+    "pptx": ("slides", "read_pptx"),
+    "xlsx": ("sheets", "read_xlsx"),
+    "odf": ("odf", "read_odf"),
+    "epub": ("epub", "read_epub"),
+    "rtf": ("rtf", "read_rtf"),
+    "mail": ("mail", "read_mail"),
+    "delimited": ("delimited", "read_delimited"),
+    "json": ("structured", "read_json"),
+    "jsonl": ("structured", "read_json_lines"),
+    "xml": ("markup", "read_xml"),
+    "further": ("further", "read_further"),
+}
+"""Module and function of each format's reader: a module is loaded for the first file of it."""
 
-    return read_pdf(data, options)
+
+def _read(kind: Format, data: bytes, pdf: PdfOptions | None) -> OutlinedDocument:
+    if kind == "pdf":
+        from docpager.documents.pdf import read_pdf
+
+        return read_pdf(data, pdf)
+    return _reader(kind)(data)
+
+
+def _reader(kind: Format) -> Callable[[bytes], OutlinedDocument]:
+    module, function = _READERS[kind]
+    reader: Callable[[bytes], OutlinedDocument] = getattr(
+        import_module(f"docpager.documents.{module}"), function
+    )
+    return reader
 
 
 def unreadable(error: OSError) -> DocumentError:
