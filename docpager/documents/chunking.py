@@ -300,6 +300,12 @@ def _blocks(text: str, outlined: OutlinedDocument) -> Iterator[tuple[int, int, i
     position = 0
     marks = [(heading.start, heading.end, heading.level) for heading in outlined.headings]
     marks += [(start, end, 0) for start, end in outlined.fences]
+    marks += [
+        (start, end, 0)
+        for table in outlined.tables
+        if not _TABLE_ROW.match(text, table.start)  # else its rows are known by their look
+        for start, end, _ in _rows(text, table.start, table.end)
+    ]
     for start, end, level in sorted(marks):
         if start < position:
             continue

@@ -11,10 +11,10 @@ import functools
 import io
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, islice
 
 import pikepdf
 import pypdf
@@ -25,14 +25,15 @@ from docpager.documents import ocr
 from docpager.documents.attachments import Attachment
 from docpager.documents.furniture import find_furniture
 from docpager.documents.normalise import one_line
-from docpager.documents.outline import OutlinedDocument
+from docpager.documents.outline import OutlinedDocument, TableSpan
 from docpager.documents.pdf_forms import is_xfa, open_forms, read_notes, read_xfa
 from docpager.documents.pdf_headings import Bookmark, Sheet, find_headings, printed_title
 from docpager.documents.pdf_options import PdfOptions
 from docpager.documents.pdf_page import RawPage, clean_line
+from docpager.documents.pdf_tables import RawTable
 from docpager.documents.quality import GARBLED_BELOW, ink, quality
 from docpager.errors import DocumentError
-from docpager.types import PageText, ParsedDocument
+from docpager.types import PAGE_SEPARATOR, PageText, ParsedDocument
 
 _NO_TITLE = re.compile(
     r"untitled.*|document\d*|title|slide \d+|powerpoint presentation|microsoft \w+ - .*|\W*|\d+"
@@ -86,7 +87,21 @@ def read_pdf(data: bytes, options: PdfOptions | None = None) -> OutlinedDocument
         author=author,
         warnings=(*_warnings(pages), *left_out),
     )
-    return OutlinedDocument(parsed, headings, attachments=attachments)
+    tables = tuple(_tables(read, pages))
+    return OutlinedDocument(parsed, headings, tables=tables, attachments=attachments)
+
+
+def _tables(read: Sequence[_ReadPage], pages: Sequence[PageText]) -> Iterator[TableSpan]:
+    """The pages' tables as spans of the document's text."""
+    start = 0
+    for own, page in zip(read, pages, strict=True):
+        if own.tables:
+            ends = list(accumulate(len(line) + 1 for line in own.lines))
+            for table in own.tables:
+                begin = start + (ends[table.header - 1] if table.header else 0)
+                body = start + ends[table.header]
+                yield TableSpan(begin, start + ends[table.end - 1] - 1, body, table.names)
+        start += len(page.text) + len(PAGE_SEPARATOR)
 
 
 # -- opening --------------------------------------------------------------------------------------
@@ -179,6 +194,7 @@ class _ReadPage:
     heights: tuple[float, ...]
     notes: tuple[str, ...]
     """Lines that are not printed, but put on the page."""
+    tables: tuple[RawTable, ...] = ()
 
     def sheet(self) -> Sheet:
         """All lines of the page."""
@@ -193,10 +209,12 @@ class _PageReader:
         self._second = _SecondOpinion(opened)
         self._flags = ("repaired",) if opened.mended else ()
         self._ocr = options.ocr
+        # Labels are given from the first page on, or not at all.
+        self._labelled = bool(self._document.get_page_label(0)) if len(self._document) else False
 
     def read(self, index: int) -> _ReadPage:
         """A page by its 0-based number; what cannot be read is an empty page with a flag."""
-        label = one_line(self._document.get_page_label(index)) or None
+        label = self._label(index)
         blank = PageText(index + 1, "", label, "pdfium", self._flags)
         try:
             page = self._document[index]
@@ -209,6 +227,9 @@ class _PageReader:
             except (pypdfium2.PdfiumError, AssertionError, RecursionError):
                 return self._without_pdfium(blank)
             return self._judged(blank, page, raw, notes)
+
+    def _label(self, index: int) -> str | None:
+        return one_line(self._document.get_page_label(index)) or None if self._labelled else None
 
     def _without_pdfium(self, blank: PageText) -> _ReadPage:
         # One bad page does not cost the others.
@@ -245,7 +266,8 @@ class _PageReader:
         # A page of which nothing could be read is no good page.
         value = 0.0 if "no_text_layer" in flags else best.quality
         text = replace(blank, engine=best.engine, flags=tuple(flags), quality=value)
-        return _ReadPage(text, best.lines, best.heights, notes)
+        tables = raw.tables if best.engine == "pdfium" else ()
+        return _ReadPage(text, best.lines, best.heights, notes, tables)
 
 
 @dataclass(frozen=True, slots=True)

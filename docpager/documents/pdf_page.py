@@ -5,21 +5,24 @@ from __future__ import annotations
 import ctypes
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from math import hypot
+from typing import Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from docpager.documents.normalise import clean
+from docpager.documents.normalise import clean, one_line
+from docpager.documents.pdf_tables import RawTable, find_tables
 from docpager.documents.quality import ink
 
 # pdfium puts a noncharacter where it joined the halves of a word that was hyphenated at a line
 # end: between small letters the hyphen was the typesetter's, else ("PaSa-GPT-4o") the author's.
 # It puts the same where a font does not say what a glyph stands for: its code is 0 there.
 _MARK = re.compile("(?<=\\w)[\ufffe\x02](?=\\w)")
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _RTL_PAIR = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]{2}")
 _RTL_RUN = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc](?:[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc ]*"
@@ -36,6 +39,10 @@ _LIGATURE_WIDTH = (0.72, 0.95)
 """Of three letters in one glyph, in parts of the font's size."""
 _FFL_BEFORE = frozenset("eiouy")
 _NOT_SEEN = -1.0
+_CELL_GAP = 0.6
+"""Between cells, in parts of how tall letters are: blanks between words have about half of it."""
+_BLANKS = re.compile(r"(?<=\S)\s+(?=\S)")
+_loose_box: Callable[[Any, int, Any], int] = pdfium_c.FPDFText_GetLooseCharBox
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,7 @@ class RawPage:
 
     lines: tuple[str, ...]
     heights: tuple[float, ...]
+    tables: tuple[RawTable, ...]
     blank: bool
     """Whether nothing at all is drawn on it."""
     pictured: bool
@@ -59,54 +67,72 @@ class RawPage:
             pypdfium2.PdfiumError: pdfium cannot.
         """
         with closing(page.get_textpage()) as textpage:
-            lines, heights = _read_lines(page, textpage)
+            lines, heights, tables = _read_lines(page, textpage)
         objects = pdfium_c.FPDFPage_CountObjects(page)
         amount = sum(map(ink, lines)) if len(lines) < _FEW_CHARACTERS else _FEW_CHARACTERS
         pictured = low = False
         if amount < _FEW_CHARACTERS and objects > 0:
             texts, pictured = _drawn(page, objects)
             low = amount < texts
-        return cls(tuple(lines), tuple(heights), objects <= 0, pictured, low)
+        return cls(tuple(lines), tuple(heights), tables, objects <= 0, pictured, low)
 
 
 def clean_line(line: str) -> str:
     """A line of a PDF as it is stored: cleaned, without line breaks or blanks at its end."""
-    line = _MARK.sub(lambda mark: _joint(line, mark.start()), line)
-    line = _DRAWN_FORMS.sub(lambda drawn: unicodedata.normalize("NFKC", drawn[0]), line)
-    return clean(line).replace("\n", " ").rstrip()
+    return clean(_drawn_forms(_MARK.sub(_joint, line))).replace("\n", " ").rstrip()
 
 
-def _joint(line: str, place: int) -> str:
-    return "" if line[place - 1].isalpha() and line[place + 1].islower() else "-"
+def _joint(mark: re.Match[str]) -> str:
+    before, after = mark.string[mark.start() - 1], mark.string[mark.end()]
+    return "" if before.isalpha() and after.islower() else "-"
+
+
+def _drawn_forms(text: str) -> str:
+    return _DRAWN_FORMS.sub(lambda drawn: unicodedata.normalize("NFKC", drawn[0]), text)
 
 
 def _read_lines(
     page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage
-) -> tuple[list[str], list[float]]:
+) -> tuple[list[str], list[float], tuple[RawTable, ...]]:
     raw = textpage.get_text_range()
     if not raw.strip():
-        return [], []
+        return [], [], ()
     characters = _Characters(textpage, raw, sideways=page.get_rotation() in (90, 270))
     if not raw.isascii():
         raw = _resolve_glyphs(raw, characters)
         raw = _right_to_left(raw, characters)
-    lines: list[str] = []
+    raw_lines = raw.split("\r\n")
     heights: list[float] = []
+    places: list[int] = []
     place = 0
-    for line in raw.split("\r\n"):
-        # Nearly every line is plain, and cleaning it would cost more than reading it.
-        plain = line.isascii() and line.isprintable()
-        lines.append(line.rstrip() if plain else clean_line(line))
+    for line in raw_lines:
         heights.append(characters.height_of(line, place))
+        places.append(place)
         place += len(line) + 2
-    return lines, heights
+
+    def cells_of(number: int) -> list[str]:
+        line = raw_lines[number]
+        return [one_line(cell) for cell in characters.cells_of(line, places[number])]
+
+    return _clean_lines(raw_lines), heights, find_tables(raw_lines, cells_of)
+
+
+def _clean_lines(lines: list[str]) -> list[str]:
+    """As `clean_line` of each, at the cost of one: nearly every page is plain."""
+    text = "\n".join(lines)
+    if not text.isascii() or _UNSEEN.search(text):
+        cleaned = clean(_drawn_forms(_MARK.sub(_joint, text))).split("\n")
+        if len(cleaned) != len(lines):
+            return [clean_line(line) for line in lines]
+        lines = cleaned
+    return [line.rstrip() for line in lines]
 
 
 class _Characters:
     """What pdfium knows of a page's characters, by their places in the page's raw text."""
 
     def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str, *, sideways: bool) -> None:
-        self._textpage = textpage
+        self._textpage = textpage.raw
         # pdfium counts characters that it leaves out of the text: mostly there are none.
         self._same = textpage.count_chars() == len(raw)
         self._sideways = sideways
@@ -120,15 +146,35 @@ class _Characters:
 
     def height_of(self, line: str, place: int) -> float:
         """The height of a line's letters, taken from the first one that pdfium has a box for."""
+        box = self._box
         for offset, character in enumerate(line[:12]):
             if character.isalnum():
-                index = self._index(place + offset)
-                if index >= 0 and self._boxed(index):
-                    box = self._box
+                index = place + offset if self._same else self._index(place + offset)
+                if index >= 0 and _loose_box(self._textpage, index, box):
                     # What is upright on a page that lies on its side is not so on the sheet.
                     across = box.right - box.left if self._sideways else box.top - box.bottom
-                    return abs(float(across))
+                    return abs(across)
         return 0.0
+
+    def cells_of(self, line: str, place: int) -> list[str]:
+        """The parts of a line between gaps that are wider than blanks between words are."""
+        if self._sideways:
+            return [line]
+        wide = self.height_of(line, place) * _CELL_GAP
+        parts: list[str] = []
+        begin = 0
+        for blank in _BLANKS.finditer(line):
+            if self._gap(place + blank.start() - 1, place + blank.end()) > wide:
+                parts.append(line[begin : blank.start()])
+                begin = blank.end()
+        return [*parts, line[begin:]]
+
+    def _gap(self, before: int, after: int) -> float:
+        indices = self._index(before), self._index(after)
+        if min(indices) < 0 or not self._boxed(indices[0]):
+            return 0.0
+        right = float(self._box.right)
+        return float(self._box.left) - right if self._boxed(indices[1]) else 0.0
 
     def is_unknown(self, place: int) -> bool:
         """Whether the font does not say which character the glyph there is."""
@@ -157,7 +203,7 @@ class _Characters:
         return float(self._y.value if self._sideways else self._x.value)
 
     def _boxed(self, index: int) -> bool:
-        return bool(pdfium_c.FPDFText_GetLooseCharBox(self._textpage, index, self._box))
+        return bool(_loose_box(self._textpage, index, self._box))
 
 
 def _resolve_glyphs(raw: str, characters: _Characters) -> str:
