@@ -26,6 +26,7 @@ from docpager.documents.attachments import Attachment
 from docpager.documents.furniture import find_furniture
 from docpager.documents.normalise import one_line
 from docpager.documents.outline import OutlinedDocument, TableSpan
+from docpager.documents.pacing import page_begun
 from docpager.documents.pdf_forms import is_xfa, open_forms, read_notes, read_xfa
 from docpager.documents.pdf_headings import Bookmark, Sheet, find_headings, printed_title
 from docpager.documents.pdf_options import PdfOptions
@@ -214,6 +215,7 @@ class _PageReader:
 
     def read(self, index: int) -> _ReadPage:
         """A page by its 0-based number; what cannot be read is an empty page with a flag."""
+        page_begun(index + 1)
         label = self._label(index)
         blank = PageText(index + 1, "", label, "pdfium", self._flags)
         try:

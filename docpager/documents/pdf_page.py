@@ -153,7 +153,7 @@ class _Characters:
                 if index >= 0 and _loose_box(self._textpage, index, box):
                     # What is upright on a page that lies on its side is not so on the sheet.
                     across = box.right - box.left if self._sideways else box.top - box.bottom
-                    return abs(across)
+                    return float(abs(across))
         return 0.0
 
     def cells_of(self, line: str, place: int) -> list[str]:
