@@ -289,10 +289,13 @@ class _Families:
         found: Iterable[FoundFile],
         passing: frozenset[FailureReason],
     ) -> None:
-        # A name that is a file's now was that of an attachment once, and is no more.
-        holders = attached_to(known)
-        for file in found:
-            holders.pop(file.name, None)
+        names = frozenset(file.name for file in found)
+        holders = {
+            name: holder
+            for name, holder in attached_to(known, names).items()
+            # A name that is a file's now was that of an attachment once, and is no more.
+            if name not in names
+        }
         self.files = {name: row for name, row in known.items() if name not in holders}
         """Rows of files by name."""
         self._held: dict[str, dict[str, Document]] = {}

@@ -37,9 +37,12 @@ class AttachmentLimits:
     """1: attachments of the file; 2: attachments of these as well; …"""
 
 
-def attached_to(names: Collection[str]) -> dict[str, str]:
-    """Of each document that is attached to another, the name of the file that holds it all."""
-    known = frozenset(names)
+def attached_to(names: Collection[str], files: Iterable[str] = ()) -> dict[str, str]:
+    """Of each document that is attached to another, the name of the file that holds it all.
+
+    `files` are names of files that may have no document yet.
+    """
+    known = frozenset(names).union(files)
     held: dict[str, str] = {}
     for name in names:
         end = name.find("/")

@@ -31,6 +31,14 @@ _MANY_BREAKS = re.compile(r"\n{3,}")
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\uffdc]")
 
 
+class NumberedRow(list[str]):
+    """A row of cells that knows its 1-based line in the file."""
+
+    def __init__(self, cells: Iterable[str], line: int) -> None:
+        super().__init__(cells)
+        self.line = line
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
     text: str
@@ -40,6 +48,8 @@ class _Block:
     header: str = ""
     """The first line, where the block is rows of a table under it."""
     is_list: bool = False
+    line: int | None = None
+    """Of the file, where its lines are those of the block: it begins a section then."""
 
 
 @dataclass(slots=True)
@@ -138,9 +148,12 @@ class Composer:
         if not block.text:
             return
         page = self._pages[-1]
-        if not self._paged and page.size > SECTION_CHARACTERS and not page.is_bare:
+        is_full = page.size > SECTION_CHARACTERS or block.line is not None
+        if not self._paged and is_full and not page.is_bare:
             self._pages.append(_Page(heading=page.heading))
             page = self._pages[-1]
+        if block.line is not None and not page.blocks:
+            page.first_line = block.line
         page.blocks.append(block)
         page.size += len(block.text)
 
@@ -273,39 +286,56 @@ def _tidy(text: str) -> str:
 
 def _table_blocks(rows: Iterable[Sequence[str]], header: bool) -> Iterator[_Block]:
     names: Sequence[str] = ()
-    top = ""
-    top_size = size = 0.0
-    lines: list[str] = []
+    block = _Rows("", None)
     bare = True
     for row in rows:
         cells = [one_line(cell) for cell in row]
         if not any(cells):
             continue
-        if header and not top:
-            names, top = cells, _row_line(cells)
-            top_size = _estimate(top)
+        line = row.line if isinstance(row, NumberedRow) else None
+        if header and not names:
+            names, block = cells, _Rows(_row_line(cells), line)
             continue
         bare = False
         while len(cells) > max(len(names), 1) and not cells[-1]:
             cells.pop()
-        line = _row_line(cells)
-        cost = _estimate(line)
-        if lines and top_size + size + cost > TABLE_TOKENS:
-            yield _rows_block(top, lines)
-            lines, size = [], 0.0
-        if top_size + cost > TABLE_TOKENS:
-            yield _Block(_record(names, cells))
+        text = _row_line(cells)
+        if not block.has_room_for(text):
+            yield from block.taken()
+        if block.has_room_for(text):
+            block.add(text, line)
         else:
-            lines.append(line)
-            size += cost
-    if lines:
-        yield _rows_block(top, lines)
-    elif bare and top:
-        yield _Block(top)
+            yield _Block(_record(names, cells), line=line)
+    yield from block.taken()
+    if bare and names:
+        yield _Block(block.header, line=block.line)
 
 
-def _rows_block(top: str, lines: list[str]) -> _Block:
-    return _Block("\n".join([top, *lines] if top else lines), whole=True, header=top)
+class _Rows:
+    """Collects rows under their header up to the size of a block."""
+
+    def __init__(self, header: str, line: int | None) -> None:
+        self.header = header
+        self.line = line
+        """Of the header; then of the place above the first row."""
+        self._lines: list[str] = []
+        self._size = self._least = _estimate(header) if header else 0.0
+
+    def has_room_for(self, text: str) -> bool:
+        return self._size + _estimate(text) <= TABLE_TOKENS
+
+    def add(self, text: str, line: int | None) -> None:
+        if not self._lines and line is not None:
+            self.line = max(1, line - bool(self.header))
+        self._lines.append(text)
+        self._size += _estimate(text)
+
+    def taken(self) -> Iterator[_Block]:
+        """The block of the rows so far, if there are any."""
+        if self._lines:
+            lines = [self.header, *self._lines] if self.header else self._lines
+            yield _Block("\n".join(lines), whole=True, header=self.header, line=self.line)
+        self._lines, self._size = [], self._least
 
 
 def _row_line(cells: Sequence[str]) -> str:

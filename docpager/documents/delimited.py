@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from docpager.documents.composing import Composer, add_tables
+from docpager.documents.composing import Composer, NumberedRow, add_tables
 from docpager.documents.normalise import clean
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.text import decode
@@ -26,26 +26,28 @@ def read_delimited(data: bytes) -> OutlinedDocument:
     if hint:
         text = text[hint.end() :]
     composer = Composer("delimited")
-    add_tables(composer, _rows(clean(text), hint[1] if hint else None))
+    add_tables(composer, _rows(clean(text), hint[1] if hint else None, 2 if hint else 1))
     return composer.document(warnings=warnings)
 
 
-def _rows(text: str, delimiter: str | None) -> Iterator[Sequence[str]]:
+def _rows(text: str, delimiter: str | None, line: int) -> Iterator[NumberedRow]:
+    """The rows, of which the first begins on that line of the file."""
     mark = delimiter or _delimiter(text)
     lines = text.split("\n")
     csv.field_size_limit(_CELL_CHARACTERS)
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=mark, skipinitialspace=True)
     while True:
+        done = reader.line_num
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error:
             break
-        yield row
-    # subtle: the reader has swallowed the lines of the broken cell; they are split as they are.
-    for line in lines[reader.line_num :]:
-        yield line.split(mark)
+        yield NumberedRow(row, line + done)
+    # The cell that broke off had swallowed lines: from where it began, they are split as they are.
+    for number, text_line in enumerate(lines[done:], start=line + done):
+        yield NumberedRow(text_line.split(mark), number)
 
 
 def _delimiter(text: str) -> str:
