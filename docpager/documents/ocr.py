@@ -25,7 +25,8 @@ _SAME_LINE = 0.5
 """Boxes are on one line if they share this much of the lower one's height."""
 _GUTTER = 0.8
 """White space between columns, in parts of a line's height."""
-_TRIED_DEPTH = 12
+_OVER_ALL = 0.55
+"""Of the width of all that is printed: a line of more runs over the columns."""
 
 
 def is_installed() -> bool:
@@ -84,49 +85,45 @@ def _box(corners: Sequence[Sequence[float]], text: str, _score: float) -> Box:
 def reading_lines(boxes: Sequence[Box]) -> list[str]:
     """The lines of text that boxes make, in reading order.
 
-    The page is cut at white space from top to bottom where columns are, else from side to side,
-    and the parts again, until what is left is lines.
+    Columns are read one after the other, from one line that runs over them to the next.
     """
     boxes = [box for box in boxes if box.text]
-    return list(_lines(boxes, _TRIED_DEPTH)) if boxes else []
+    if not boxes:
+        return []
+    width = max(box.right for box in boxes) - min(box.left for box in boxes)
+    over_all = [box for box in boxes if box.right - box.left > width * _OVER_ALL]
+    columns = _columns([box for box in boxes if box not in over_all])
+    if len(columns) < 2:
+        return _rows(boxes)
+    lines: list[str] = []
+    for row in _grouped(over_all):
+        edge = min(box.top + box.bottom for box in row)
+        for column in columns:
+            lines += _rows([box for box in column if box.top + box.bottom < edge])
+            column[:] = [box for box in column if box.top + box.bottom >= edge]
+        lines += _rows(row)
+    return lines + [line for column in columns for line in _rows(column)]
 
 
-def _lines(boxes: Sequence[Box], depth: int) -> list[str]:
-    if depth and len(boxes) > 1:
-        usual = sorted(box.height for box in boxes)[len(boxes) // 2]
-        for parts in (_columns(boxes, usual), _bands(boxes, usual)):
-            if len(parts) > 1:
-                return [line for part in parts for line in _lines(part, depth - 1)]
-    return _rows(boxes)
-
-
-def _columns(boxes: Sequence[Box], usual: float) -> list[list[Box]]:
-    """Boxes by columns, left to right: one list where lines are not beside each other by chance."""
-    parts = _cut(boxes, lambda box: (box.left, box.right), usual * _GUTTER)
-    # A table's columns hold a few words a line; its rows belong together.
-    tall = [part for part in parts if len(_grouped(part)) >= 4 and _wordy(part, usual)]
-    return parts if len(parts) > 1 and len(tall) == len(parts) else [list(boxes)]
+def _columns(boxes: Sequence[Box]) -> list[list[Box]]:
+    """Boxes by columns, left to right; one list where they stand beside each other otherwise."""
+    if not boxes:
+        return []
+    usual = sorted(box.height for box in boxes)[len(boxes) // 2]
+    parts: list[list[Box]] = []
+    reached = float("-inf")
+    for box in sorted(boxes, key=lambda box: box.left):
+        if not parts or box.left - reached > usual * _GUTTER:
+            parts.append([])
+        parts[-1].append(box)
+        reached = max(reached, box.right)
+    # A table's columns hold a word or two a line; its rows belong together.
+    texts = [part for part in parts if len(_grouped(part)) >= 4 and _wordy(part, usual)]
+    return parts if len(texts) == len(parts) else [list(boxes)]
 
 
 def _wordy(part: Sequence[Box], usual: float) -> bool:
     return sum(box.right - box.left > 8 * usual for box in part) >= len(part) * 0.6
-
-
-def _bands(boxes: Sequence[Box], usual: float) -> list[list[Box]]:
-    """Boxes above and below white space; every cut lets columns be found in what is left."""
-    return _cut(boxes, lambda box: (box.top, box.bottom), usual * 0.4)
-
-
-def _cut(boxes: Sequence[Box], extent: Any, gap: float) -> list[list[Box]]:
-    parts: list[list[Box]] = []
-    reached = float("-inf")
-    for box in sorted(boxes, key=lambda box: float(extent(box)[0])):
-        begin, end = extent(box)
-        if not parts or begin - reached > gap:
-            parts.append([])
-        parts[-1].append(box)
-        reached = max(reached, end)
-    return parts
 
 
 def _grouped(boxes: Sequence[Box]) -> list[list[Box]]:

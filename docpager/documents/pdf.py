@@ -251,8 +251,7 @@ class _PageReader:
         garbled = best.quality < GARBLED_BELOW
         if garbled or raw.low:
             best = self._second.better(blank.page_number - 1, best)
-        amount = sum(map(ink, best.lines))
-        missing = not raw.blank and not amount and not notes
+        missing = not raw.blank and not any(best.lines) and not notes
         if self._ocr and (missing or garbled or raw.pictured):
             best = _recognised(page, best)
         flags = [*blank.flags]
@@ -260,7 +259,7 @@ class _PageReader:
             flags.append("recognised")
         elif missing:
             flags.append("no_text_layer")
-        elif best.engine == "pdfium" and (raw.low or (raw.pictured and amount < _ALMOST_NOTHING)):
+        elif best.engine == "pdfium" and (raw.low or _is_picture(raw)):
             flags.append("low_text")
         if best.quality < GARBLED_BELOW:
             flags.append("garbled")
@@ -270,6 +269,10 @@ class _PageReader:
         text = replace(blank, engine=best.engine, flags=tuple(flags), quality=value)
         tables = raw.tables if best.engine == "pdfium" else ()
         return _ReadPage(text, best.lines, best.heights, notes, tables)
+
+
+def _is_picture(raw: RawPage) -> bool:
+    return raw.pictured and sum(map(ink, raw.lines)) < _ALMOST_NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from docpager.documents.quality import ink
 # pdfium puts a noncharacter where it joined the halves of a word that was hyphenated at a line
 # end: between small letters the hyphen was the typesetter's, else ("PaSa-GPT-4o") the author's.
 # It puts the same where a font does not say what a glyph stands for: its code is 0 there.
-_MARK = re.compile("(?<=\\w)[\ufffe\x02](?=\\w)")
+_MARK = re.compile("[\ufffe\x02](?<=\\w.)(?=\\w)")
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _RTL_PAIR = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]{2}")
 _RTL_RUN = re.compile(
@@ -69,7 +69,8 @@ class RawPage:
         with closing(page.get_textpage()) as textpage:
             lines, heights, tables = _read_lines(page, textpage)
         objects = pdfium_c.FPDFPage_CountObjects(page)
-        amount = sum(map(ink, lines)) if len(lines) < _FEW_CHARACTERS else _FEW_CHARACTERS
+        much = sum(map(len, lines)) > 4 * _FEW_CHARACTERS
+        amount = _FEW_CHARACTERS if much else sum(map(ink, lines))
         pictured = low = False
         if amount < _FEW_CHARACTERS and objects > 0:
             texts, pictured = _drawn(page, objects)
@@ -98,7 +99,7 @@ def _read_lines(
     if not raw.strip():
         return [], [], ()
     characters = _Characters(textpage, raw, sideways=page.get_rotation() in (90, 270))
-    if not raw.isascii():
+    if not raw.isascii() or "\x02" in raw:
         raw = _resolve_glyphs(raw, characters)
         raw = _right_to_left(raw, characters)
     raw_lines = raw.split("\r\n")

@@ -6,9 +6,11 @@ as many cells. Ruled lines, cells that wrap and headers of several lines are not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+_DIGIT = re.compile(r"\d")
 _LEAST_ROWS = 3
 _LEAST_WORDS = 3
 _LEAST_CELLS = 2
@@ -50,6 +52,8 @@ def find_tables(
 
 
 def _is_row(line: str) -> bool:
+    if not _DIGIT.search(line):
+        return False
     words = line.split()
     if len(words) < _LEAST_WORDS:
         return False

@@ -170,8 +170,14 @@ def test_sections_of_one_name_each_have_their_bookmark() -> None:
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])
-def test_a_page_that_lies_on_its_side_reads_the_same(turn: int) -> None:
-    data = drawn(words("First line.", "Second line."))
+def test_a_sheet_that_is_turned_to_be_read_reads_as_any_other(turn: int) -> None:
+    def lying(canvas: Canvas) -> None:
+        canvas.translate(300, 400)
+        canvas.rotate(turn)
+        canvas.drawString(0, 0, "First line.")
+        canvas.drawString(0, -14, "Second line.")
+
+    data = drawn(lying)
 
     def rotate(pdf: pikepdf.Pdf) -> None:
         pdf.pages[0].rotate(turn, relative=False)
@@ -210,7 +216,7 @@ def test_rows_of_numbers_are_indexed_with_their_header_and_each_is_one_line() ->
     assert text[found.body : found.end].split("\n") == [f"{n} {7 * n} {n}.5" for n in range(40)]
     chunks = chunk_document(outlined, CharacterCounter(), ChunkSize(60, 80, 10, 20))
     later = [chunk for chunk in chunks if chunk.start > found.body]
-    assert len(later) > 2
+    assert len(later) > 1
     for chunk in later:
         assert chunk.heading.endswith("Station | Depth in fathoms | Bottom")
         assert set(chunk.text.split("\n")) <= set(text.split("\n"))
