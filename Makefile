@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO ?= build/demo
 
-.PHONY: check format test test-shared test-embedded test-browser bars demo clean
+.PHONY: check format test test-shared test-ocr test-embedded test-browser bars demo clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -29,6 +29,11 @@ $(VENV)/.local: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable '.[local]'
 	@touch $@
 
+$(VENV)/.ocr: pyproject.toml | $(BIN)/python
+	@echo "Installing docpager with character recognition" >&2
+	@$(PIP) install --editable '.[ocr]'
+	@touch $@
+
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet docpager tests tools benchmarks
 	@$(BIN)/ruff check --quiet docpager tests tools benchmarks
@@ -41,10 +46,13 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix docpager tests tools benchmarks
 
 test: $(VENV)/.dev
-	@$(BIN)/pytest -m "not shared and not embedded and not bars and not browser"
+	@$(BIN)/pytest -m "not shared and not embedded and not ocr and not bars and not browser"
 
 test-shared: $(VENV)/.dev
 	@$(BIN)/pytest -m "shared and not embedded and not bars"
+
+test-ocr: $(VENV)/.dev $(VENV)/.ocr
+	@$(BIN)/pytest -m "ocr and not bars"
 
 test-embedded: $(VENV)/.dev weights
 	@$(BIN)/pytest -m "embedded and not bars"

@@ -109,7 +109,8 @@ def _flags(params: dict[str, Any], names: Sequence[str]) -> dict[str, object]:
     given = {name: params.pop(name) for name in names}
     if given.pop("no_progress", None):
         given["progress"] = False
-    return {name: value for name, value in given.items() if value is not None}
+    # An option that may be repeated is an empty tuple where it is not given.
+    return {name: value for name, value in given.items() if value not in (None, ())}
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -194,10 +195,20 @@ def _cache_options(function: F) -> F:
     return function
 
 
-@_command("workers", "embedder")
+@_command("workers", "embedder", "passwords", "ocr")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--workers", type=int, metavar="N", help="Parsing processes.")
 @click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
+@click.option(
+    "--password",
+    "passwords",
+    multiple=True,
+    metavar="TEXT",
+    help="Tried on encrypted files; may be repeated.",
+)
+@click.option(
+    "--ocr", is_flag=True, default=None, help="Recognise pages that are pictures (extra `ocr`)."
+)
 def ingest(config: Config, paths: tuple[str, ...]) -> int:
     """Read files and folders into the archive; unchanged ones cost nothing.
 
@@ -214,6 +225,8 @@ def ingest(config: Config, paths: tuple[str, ...]) -> int:
         render.write_json(render.report_record(report))
     elif not config.quiet:
         render.say(render.report_text(report))
+        if warnings := render.warnings_text(report, config.verbose):
+            render.say(warnings)
     failed = [file for file in report.files if file.status == "failed"]
     if failed and not config.json:
         rows = [(file.reason or "", file.path, file.message or "") for file in failed]

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypedDict, get_args
@@ -23,7 +23,7 @@ FILE_NAME = "docpager.toml"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Every setting of one invocation; immutable, and safe to print: the key is left out."""
+    """Every setting of one invocation; immutable, and safe to print: secrets are left out."""
 
     archive: Path = Path("docpager.duckdb")
     model: str | None = None
@@ -53,6 +53,10 @@ class Config:
     """Of models, by name or by the beginning of one; only from `docpager.toml`."""
     embedder: str | None = None
     """`static` or `openai:MODEL`; None = the archive's own, or `static` for a new archive."""
+    passwords: tuple[str, ...] = field(default=(), repr=False)
+    """Tried on documents that are encrypted, beside the empty one."""
+    ocr: bool = False
+    """Recognise pages that are pictures."""
     workers: int | None = None
     """Parsing processes; None = one for each core, at most 4."""
     wait: bool = False
@@ -90,6 +94,8 @@ class Settings(TypedDict, total=False):
     cache: str | Path | None
     replay: bool | None
     embedder: str | None
+    passwords: str | Sequence[str] | None
+    ocr: bool | None
     workers: int | None
     wait: bool | None
     keep_runs: int | None
@@ -116,6 +122,13 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a text that is not empty")
     return value.strip()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("a text, or several")
+    return tuple(texts)
 
 
 def _path(value: object) -> Path:
@@ -216,6 +229,9 @@ _SETTINGS: dict[str, _Setting] = {
     "cache": _Setting(_path, "DOCPAGER_CACHE"),
     "replay": _Setting(_yes_no, "DOCPAGER_REPLAY"),
     "embedder": _Setting(_embedder, "DOCPAGER_EMBEDDER"),
+    # As the key: a password in a file ends up in a repository.
+    "passwords": _Setting(_texts, "DOCPAGER_PASSWORD", in_file=False),
+    "ocr": _Setting(_yes_no, "DOCPAGER_OCR"),
     "workers": _Setting(_whole(1), "DOCPAGER_WORKERS"),
     "wait": _Setting(_yes_no, "DOCPAGER_WAIT"),
     "keep_runs": _Setting(_whole(1), "DOCPAGER_KEEP_RUNS"),
@@ -228,6 +244,7 @@ _SETTINGS: dict[str, _Setting] = {
     "cache_dir": _Setting(_path, "DOCPAGER_CACHE_DIR"),
     "state_dir": _Setting(_path, "DOCPAGER_STATE_DIR"),
 }
+_SECRET = frozenset({"api_key", "passwords"})
 _PATHS = frozenset({"archive", "trace", "cache", "cache_dir", "state_dir"})
 _PRICES = "prices"
 """The table of `docpager.toml` that is no setting by itself."""
@@ -297,9 +314,10 @@ def _from_file(path: Path) -> dict[str, object]:
     if _PRICES in table:
         values[_PRICES] = _prices(table.pop(_PRICES), path.name)
     for name in table:
-        if name == "api_key":
+        if name in _SECRET:
             raise UserError(
-                f"{path.name} holds an api_key. Put it in the variable OPENAI_API_KEY instead."
+                f"{path.name} holds {name!r}, a secret. "
+                f"Put it in the variable {_SETTINGS[name].variable} instead."
             )
         if name not in allowed:
             raise UserError(_unknown(name, path.name, [*allowed, _PRICES]))
@@ -333,7 +351,7 @@ def _read(name: str, value: object, source: str) -> object:
     try:
         return _SETTINGS[name].read(value)
     except ValueError as error:
-        shown = "a secret" if name == "api_key" else repr(value)
+        shown = "a secret" if name in _SECRET else repr(value)
         raise UserError(f"{source} must be {error}, not {shown}. Correct it.") from error
 
 

@@ -21,7 +21,9 @@ from typing import Protocol
 
 import numpy as np
 
-from docpager.documents.loaders import ParsedFile, unreadable
+from docpager.documents.attachments import attached_to
+from docpager.documents.formats import READ
+from docpager.documents.loaders import AttachedFile, ParsedFile, unreadable
 from docpager.documents.walking import FoundFile, Walk, path_of, walk
 from docpager.errors import DocumentError, FailureReason, ModelAuthError, ModelError, NothingToDo
 from docpager.protocols import ArchiveWriter, Clock, Embedder, Vectors
@@ -80,6 +82,7 @@ def ingest(
     progress: Progress | None = None,
     paid_embeddings: bool = False,
     flush_at: FlushAt | None = None,
+    retry: frozenset[FailureReason] = frozenset(),
 ) -> IngestReport:
     """Bring the archive up to date with files and folders.
 
@@ -90,6 +93,7 @@ def ingest(
         open_writer: Opens the archive (and creates it) for a burst of commits.
         paid_embeddings: Commit vectors after each call of the embedder, so that none that was
             paid for is lost.
+        retry: Reasons of earlier failures that may be gone now: such files are read again.
 
     Raises:
         UserError: a path does not exist.
@@ -102,7 +106,7 @@ def ingest(
         known = {document.name: document for document in writer.documents()}
     found = walk(paths, known.values())
     if not found.files:
-        raise NothingToDo("No documents were found. Name files or folders with .pdf, .txt or .md.")
+        raise NothingToDo(f"No documents were found. Name files or folders with {READ} files.")
     committer = _Committer(
         open_writer,
         embedder,
@@ -112,10 +116,13 @@ def ingest(
         progress or _silent,
         len(found.files),
     )
-    steps = _Plan(known).steps(found.files)
+    passing = _PASSING | retry
+    families = _Families(known, found.files, passing)
+    steps = _Plan(families.files, families.unsettled, passing).steps(found.files)
     with closing(_parsed(steps, parse)) as results:
         for step, result in results:
-            committer.take(step, result)
+            for member, outcome in families.members(step, result):
+                committer.take(member, outcome)
     committer.flush()
     return _report(committer, found, clock.monotonic() - began)
 
@@ -136,6 +143,10 @@ class _Step:
     error: DocumentError | None = None
     recorded: bool = False
     """Whether the archive knows all of this already."""
+    heir: str = ""
+    """The duplicate that takes over the text which this name held so far."""
+    gone: tuple[str, ...] = ()
+    """Names of what was attached to the file and is no more."""
 
 
 class _Plan:
@@ -145,8 +156,17 @@ class _Plan:
     committed in the order in which they are planned.
     """
 
-    def __init__(self, known: dict[str, Document]) -> None:
+    def __init__(
+        self,
+        known: dict[str, Document],
+        unsettled: frozenset[str],
+        passing: frozenset[FailureReason],
+    ) -> None:
+        """`unsettled` names files of which something attached is worth another try, `passing`
+        reasons for which a file itself is."""
         self._known = known
+        self._passing = passing
+        self._unsettled = unsettled
         self._stored: dict[str, str] = {}
         """Content hash -> name of the document that holds its text."""
         self._copies: dict[str, set[str]] = {}
@@ -168,8 +188,8 @@ class _Plan:
         try:
             content_hash = _hash_file(file.path)
         except OSError as error:
-            self._forget(file.name)
-            return _Step(file, "failed", error=unreadable(error))
+            heir = self._forget(file.name)
+            return _Step(file, "failed", error=unreadable(error), heir=heir)
         if row and row.content_hash == content_hash:
             step = self._unchanged(file, row)
             if step:
@@ -179,12 +199,12 @@ class _Plan:
     def _unchanged(self, file: FoundFile, row: Document) -> _Step | None:
         """The step for the same bytes under the same name; None if they must be read again."""
         if row.state == "failed":
-            if row.reason is None or row.reason in _PASSING:
+            if row.reason is None or row.reason in self._passing:
                 return None
             error = DocumentError(row.reason, row.message or "")
             return _Step(file, "failed", row.content_hash, error=error, recorded=True)
         holder = self._stored.get(row.content_hash)
-        if holder is None:
+        if holder is None or file.name in self._unsettled:
             return None
         other = "" if holder == file.name else holder
         recorded = row.state == "ready" or not other or row.duplicate_of == other
@@ -192,34 +212,36 @@ class _Plan:
 
     def _anew(self, file: FoundFile, content_hash: str) -> _Step:
         """The step for bytes that are new under this name."""
-        self._forget(file.name)
+        heir = self._forget(file.name)
         other = self._stored.get(content_hash)
         if other is None:
             self._stored[content_hash] = file.name
             row = self._known.get(file.name)
             status: FileStatus = "updated" if row and row.state != "failed" else "added"
-            return _Step(file, status, content_hash, parse=True)
+            return _Step(file, status, content_hash, parse=True, heir=heir)
         holder = self._known.get(other)
         if holder is not None and not Path(path_of(holder)).exists():
             self._stored[content_hash] = file.name
             self._copies[file.name] = self._copies.pop(other, set())
-            return _Step(file, "moved", content_hash, other=other)
+            return _Step(file, "moved", content_hash, other=other, heir=heir)
         self._copies.setdefault(other, set()).add(file.name)
-        return _Step(file, "duplicate", content_hash, other=other)
+        return _Step(file, "duplicate", content_hash, other=other, heir=heir)
 
-    def _forget(self, name: str) -> None:
-        """What `name` held is replaced; a duplicate of it, if there is one, keeps the text."""
+    def _forget(self, name: str) -> str:
+        """What `name` held is replaced; the duplicate that keeps its text, if there is one."""
         for copies in self._copies.values():
             copies.discard(name)
         row = self._known.get(name)
         if row is None or self._stored.get(row.content_hash) != name:
-            return
+            return ""
         del self._stored[row.content_hash]
         copies = self._copies.pop(name, set())
-        if copies:
-            heir = min(copies)
-            self._stored[row.content_hash] = heir
-            self._copies[heir] = copies - {heir}
+        if not copies:
+            return ""
+        heir = min(copies)
+        self._stored[row.content_hash] = heir
+        self._copies[heir] = copies - {heir}
+        return heir
 
 
 def _hash_file(path: str) -> str:
@@ -249,6 +271,99 @@ def _parsed(
             yield planned.popleft(), result
         while planned:
             yield planned.popleft(), None
+
+
+# -- families: a file and what is attached to it ---------------------------------------------------
+
+
+class _Families:
+    """Gives what is attached to files its own steps, each family ending with the file itself.
+
+    So a file is never stored before all that is attached to it is: after a kill it is parsed
+    again, and finds what was stored already unchanged.
+    """
+
+    def __init__(
+        self,
+        known: dict[str, Document],
+        found: Iterable[FoundFile],
+        passing: frozenset[FailureReason],
+    ) -> None:
+        names = frozenset(file.name for file in found)
+        holders = {
+            name: holder
+            for name, holder in attached_to(known, names).items()
+            # A name that is a file's now was that of an attachment once, and is no more.
+            if name not in names
+        }
+        self.files = {name: row for name, row in known.items() if name not in holders}
+        """Rows of files by name."""
+        self._held: dict[str, dict[str, Document]] = {}
+        """Of each file, the rows of what is attached to it, by what follows its own name."""
+        for name, holder in sorted(holders.items()):
+            self._held.setdefault(holder, {})[name[len(holder) :]] = known[name]
+        self.unsettled = frozenset(
+            holder
+            for holder, rows in self._held.items()
+            if any(row.state == "failed" and row.reason in passing for row in rows.values())
+        )
+        """Files of which something attached failed for a reason that may be gone."""
+
+    def members(
+        self, step: _Step, result: ParsedFile | DocumentError | None
+    ) -> Iterator[tuple[_Step, ParsedFile | DocumentError | None]]:
+        """The steps of a file's attachments, then its own."""
+        if step.heir:
+            yield from self._moved(step.file.name, self.files[step.heir])
+        if step.status == "unchanged" or (step.status == "failed" and step.recorded):
+            yield from self._kept(step)
+            yield step, result
+            return
+        if step.status == "moved":
+            yield from self._moved(step.other, _row(step, "ready"))
+            yield step, result
+            return
+        before = self._held.pop(step.file.name, {})
+        now = result.attachments if isinstance(result, ParsedFile) else ()
+        for attached in now:
+            yield self._attached(step, attached, before.pop(f"/{attached.name}", None))
+        yield replace(step, gone=tuple(step.file.name + end for end in before)), result
+
+    def _kept(self, step: _Step) -> Iterator[tuple[_Step, None]]:
+        for end, row in self._held.get(step.file.name, {}).items():
+            file = _member_of(step.file, step.file.name + end, row.size)
+            error = None
+            if row.state == "failed":
+                error = DocumentError(row.reason or "damaged", row.message or "")
+            status: FileStatus = "failed" if error else "unchanged"
+            yield _Step(file, status, row.content_hash, error=error, recorded=True), None
+
+    def _moved(self, old: str, holder: Document) -> Iterator[tuple[_Step, None]]:
+        rows = self._held.pop(old, {})
+        self._held[holder.name] = rows
+        for end, row in rows.items():
+            place = FoundFile(path_of(holder), holder.name, holder.root, 0, holder.mtime_ns)
+            file = _member_of(place, holder.name + end, row.size)
+            if row.state == "ready":
+                yield _Step(file, "moved", row.content_hash, other=old + end), None
+            else:
+                error = DocumentError(row.reason or "damaged", row.message or "")
+                yield _Step(file, "failed", row.content_hash, error=error, gone=(old + end,)), None
+
+    def _attached(
+        self, step: _Step, attached: AttachedFile, row: Document | None
+    ) -> tuple[_Step, ParsedFile | DocumentError | None]:
+        name = f"{step.file.name}/{attached.name}"
+        file = _member_of(step.file, name, attached.size)
+        ready = row is not None and row.state == "ready"
+        if row and ready and row.content_hash == attached.content_hash:
+            return _Step(file, "unchanged", row.content_hash, recorded=True), None
+        status: FileStatus = "updated" if ready else "added"
+        return _Step(file, status, attached.content_hash, parse=True), attached.outcome
+
+
+def _member_of(holder: FoundFile, name: str, size: int) -> FoundFile:
+    return FoundFile(holder.path, name, holder.root, size, holder.mtime_ns)
 
 
 # -- commits: what is done about it ---------------------------------------------------------------
@@ -399,11 +514,13 @@ class _Committer:
             if hashes and error is None and replaced and writer.missing_vectors(hashes):
                 return done
             self._commit(item, error, writer)
-            replaced = replaced or item.step.status != "added"
+            replaced = replaced or item.step.status != "added" or bool(item.step.gone)
         return len(pending)
 
     def _commit(self, item: _Pending, failure: ModelError | None, writer: ArchiveWriter) -> None:
         step, result = item.step, item.result
+        if step.gone:
+            writer.remove(step.gone)
         error = step.error or self._error_of_original(step)
         if isinstance(result, DocumentError):
             error = result
@@ -421,7 +538,8 @@ class _Committer:
             writer.record(replace(_row(step, "duplicate"), duplicate_of=step.other))
         else:
             writer.record(_row(step, "ready"))
-        self._finish(step, error)
+        warnings = result.parsed.warnings if isinstance(result, ParsedFile) else ()
+        self._finish(step, error, warnings)
 
     def _error_of_original(self, step: _Step) -> DocumentError | None:
         """Why a duplicate fails: because the document that it is a copy of did in this ingest."""
@@ -446,14 +564,17 @@ class _Committer:
         self.passages += stored.passages
         self.pages += stored.pages
 
-    def _finish(self, step: _Step, error: DocumentError | None) -> None:
+    def _finish(
+        self, step: _Step, error: DocumentError | None, warnings: tuple[str, ...] = ()
+    ) -> None:
         name = step.file.name
         if error is None:
-            self.outcomes.append(FileOutcome(name, step.status))
+            self.outcomes.append(FileOutcome(name, step.status, warnings=warnings))
         else:
             self._committed[name] = error
             self.outcomes.append(FileOutcome(name, "failed", error.reason, str(error)))
-        self._progress(len(self.outcomes), self._total, self.passages)
+        # Attachments come on top of the files that were counted.
+        self._progress(len(self.outcomes), max(self._total, len(self.outcomes)), self.passages)
 
 
 def _row(step: _Step, state: DocumentState) -> Document:

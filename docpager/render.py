@@ -198,6 +198,8 @@ def page_record(document: Document, page: PageText) -> dict[str, JSONValue]:
         "engine": page.engine,
         "flags": list(page.flags),
         "text": page.text,
+        "quality": page.quality,
+        "furniture": [page.text[start:end] for start, end in page.furniture],
     }
 
 
@@ -212,6 +214,10 @@ def pages_record(document: Document, pages: Sequence[PageText]) -> dict[str, JSO
         "engine": "+".join(sorted({page.engine for page in pages})),
         "flags": [*sorted({flag for page in pages for flag in page.flags})],
         "text": PAGE_BREAK.join(page.text for page in pages),
+        "quality": min((page.quality for page in pages), default=1.0),
+        "furniture": [
+            *dict.fromkeys(page.text[start:end] for page in pages for start, end in page.furniture)
+        ],
     }
 
 
@@ -227,6 +233,7 @@ def document_record(document: Document) -> dict[str, JSONValue]:
         "passages": document.passages,
         "size": document.size,
         "title": document.title,
+        "author": document.author,
         "reason": document.reason,
         "message": document.message,
         "duplicate_of": document.duplicate_of,
@@ -375,6 +382,7 @@ def report_record(report: IngestReport) -> dict[str, JSONValue]:
                 "status": file.status,
                 "reason": file.reason,
                 "message": file.message,
+                "warnings": [*file.warnings],
             }
             for file in report.files
         ],
@@ -386,6 +394,19 @@ def report_text(report: IngestReport) -> str:
     counts = [f"{getattr(report, name)} {name}" for name in _COUNTS if getattr(report, name)]
     size = f"{report.pages} pages and {report.passages} passages in {report.elapsed_s:.1f} s"
     return f"{', '.join(counts) or 'nothing to do'}: {size}"
+
+
+_WARNINGS_SHOWN = 20
+
+
+def warnings_text(report: IngestReport, verbose: bool) -> str:
+    """One line for each warning; only the first ones unless `verbose`. Empty if there are none."""
+    lines = [f"{file.path}: {warning}" for file in report.files for warning in file.warnings]
+    shown = lines if verbose else lines[:_WARNINGS_SHOWN]
+    more = [f"and {len(lines) - len(shown)} more (-v shows all)"] if len(lines) > len(shown) else []
+    return "\n".join(
+        [f"warnings ({len(lines)})", *(f"  {line}" for line in shown + more)] if lines else []
+    )
 
 
 def failures_text(failed: Iterable[tuple[str, str, str]]) -> str:

@@ -33,11 +33,17 @@ class PageText:
     page_label: str | None = None
     """What is printed on the page ("iii"), if the file says so."""
     engine: str = "text"
-    """Which reader made the text: `pdfium`, `pypdf`, `text`, `markdown`."""
+    """Which reader made the text: `pdfium`, `pypdf`, `rapidocr`, or the format (`text`, `docx`,
+    `html`, …)."""
     flags: tuple[str, ...] = ()
-    """Doubts about the text: `garbled`, `low_text`, `no_text_layer`, `repaired`."""
+    """Doubts about the text: `garbled`, `low_text`, `no_text_layer`, `damaged`, `repaired`,
+    `recognised` (from a picture), `xfa_placeholder`."""
     heading: str | None = None
     first_line: int | None = None
+    quality: float = 1.0
+    """0.0 to 1.0: how sure it is that the text is what is printed; `garbled` below 0.5."""
+    furniture: tuple[tuple[int, int], ...] = ()
+    """Spans of `text`, in order, that are running heads or page numbers: whole lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,7 @@ class ParsedDocument:
     pages: tuple[PageText, ...]
     paged: bool
     title: str | None = None
+    author: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -65,16 +72,25 @@ class Chunk:
     """1-based page (or section) that holds the first character."""
     last_page: int
     heading: str = ""
-    """`title > heading > heading`, at most 64 tokens: indexed with the text, stored apart."""
+    """`title > heading > heading`, at most 64 tokens: indexed with the text, stored apart.
+
+    A chunk that begins inside a table has the table's header row as its last heading, for which
+    there are 64 tokens more.
+    """
     line: int | None = None
     """1-based line of the first character, for files without pages."""
     tokens: int = 0
     """Tokens of `text`, as counted when it was cut; 0 where they were not."""
+    furniture: tuple[tuple[int, int], ...] = ()
+    """Spans of `text` that are running heads or page numbers: whole lines, never the first."""
 
     @property
     def indexed_text(self) -> str:
-        """What is embedded and indexed: the heading path, then the text."""
-        return f"{self.heading}\n{self.text}" if self.heading else self.text
+        """What is embedded and indexed: the heading path, then the text without furniture."""
+        text = self.text
+        for start, end in reversed(self.furniture):
+            text = text[: start - 1] + text[end:]  # with the line break before it
+        return f"{self.heading}\n{text}" if self.heading else text
 
     @property
     def text_hash(self) -> str:
@@ -99,6 +115,7 @@ class Document:
     pages: int = 0
     passages: int = 0
     title: str | None = None
+    author: str | None = None
     reason: FailureReason | None = None
     """Why it failed, where `state` is `failed`."""
     message: str | None = None
@@ -118,6 +135,8 @@ class FileOutcome:
     reason: FailureReason | None = None
     """Why, where `status` is `failed`."""
     message: str | None = None
+    warnings: tuple[str, ...] = ()
+    """What has to be said beside a success: bytes that were no text, a name that misleads."""
 
 
 @dataclass(frozen=True, slots=True)

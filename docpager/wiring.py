@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, assert_never
 
 from docpager.config import Config
-from docpager.errors import Bound, ModelError, NothingToDo, UserError
+from docpager.errors import Bound, FailureReason, ModelError, NothingToDo, UserError
 from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
 from docpager.types import (
     PROBE_TEXT,
@@ -114,8 +114,9 @@ def lock_wait(config: Config) -> float | None:
 def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, ...], int]:
     """Forget documents by their names or unique ends: all of them, or none where one is unknown.
 
-    Returns the whole names and how many passages went.
+    What is attached to them goes with them. Returns the whole names and how many passages went.
     """
+    from docpager.documents.attachments import with_attachments
     from docpager.memory.archive import open_writer
 
     with open_archive(config):
@@ -123,8 +124,9 @@ def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, .
     clock, wait_s = SystemClock(), lock_wait(config)
     with open_writer(config.archive, None, clock=clock, wait_s=wait_s) as writer:
         documents = writer.documents()
-        found = tuple(dict.fromkeys(_full_name(documents, name) for name in names))
-        return found, writer.remove(found)
+        found = [_full_name(documents, name) for name in names]
+        going = with_attachments(found, [document.name for document in documents])
+        return going, writer.remove(going)
 
 
 def _full_name(documents: Sequence[Document], name: str) -> str:
@@ -507,18 +509,30 @@ def ingest_into(
     config: Config, paths: Sequence[str], progress: IngestProgress | None
 ) -> IngestReport:
     """Bring the archive up to date with files and folders."""
+    from docpager.documents import ocr
     from docpager.documents.loaders import ParseTask
+    from docpager.documents.pdf_options import PdfOptions
     from docpager.documents.sandbox import Sandbox
     from docpager.ingest import ingest
     from docpager.memory.archive import open_writer
 
+    if config.ocr and not ocr.is_installed():
+        raise UserError(
+            'Character recognition is not installed. Get it with `pip install "docpager[ocr]"`, '
+            "or leave --ocr out."
+        )
     clock, wait_s = SystemClock(), lock_wait(config)
     kept = _kept_identity(config)
     embedder = matching_embedder(config, kept)
     # A probe may cost a call: it is asked for where it will be kept.
     identity = embedder.identity if kept else probed_identity(embedder)
     workers = config.workers or min(MOST_WORKERS, os.cpu_count() or 1)
-    sandbox = Sandbox(ParseTask(make_counter(config, CHUNK_MODEL)), workers)
+    options = PdfOptions(passwords=config.passwords, ocr=config.ocr)
+    sandbox = Sandbox(ParseTask(make_counter(config, CHUNK_MODEL), pdf=options), workers)
+    retried: dict[FailureReason, bool] = {
+        "encrypted": bool(config.passwords),
+        "no_text_layer": config.ocr,
+    }
     return ingest(
         paths,
         open_writer=lambda: open_writer(config.archive, identity, clock=clock, wait_s=wait_s),
@@ -527,6 +541,7 @@ def ingest_into(
         clock=clock,
         progress=progress,
         paid_embeddings=identity.name != STATIC,
+        retry=frozenset(reason for reason, wanted in retried.items() if wanted),
     )
 
 

@@ -96,6 +96,20 @@ def test_the_key_is_never_shown(tmp_path: Path) -> None:
     assert "7" not in str(caught.value)
 
 
+def test_passwords_are_taken_from_flags_or_the_environment_and_never_shown(tmp_path: Path) -> None:
+    config = load({"passwords": ("hunter2", "swordfish")}, HOME, tmp_path)
+    assert config.passwords == ("hunter2", "swordfish")
+    assert "hunter2" not in repr(config) and "swordfish" not in repr(config)
+    assert load({}, {**HOME, "DOCPAGER_PASSWORD": "hunter2"}, tmp_path).passwords == ("hunter2",)
+    (tmp_path / "docpager.toml").write_text('passwords = ["hunter2"]\n', encoding="utf-8")
+    with pytest.raises(UserError, match="DOCPAGER_PASSWORD") as caught:
+        load({}, HOME, tmp_path)
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(UserError) as caught:
+        load({"passwords": 1234567}, HOME, tmp_path)
+    assert "1234567" not in str(caught.value)
+
+
 def test_a_key_in_the_file_is_refused_with_the_place_for_it(tmp_path: Path) -> None:
     (tmp_path / "docpager.toml").write_text('api_key = "sk"\n', encoding="utf-8")
     with pytest.raises(UserError, match="OPENAI_API_KEY"):

@@ -133,7 +133,7 @@ def test_every_setting_is_told_about_with_its_variable_and_default(
 ) -> None:
     row = re.search(rf"^\| (.*) \| `{variable}`.* \| (.*) \|$", README, re.M)
     assert row is not None, f"{setting} is missing from the table of settings"
-    assert row[1] == ("" if setting == "api_key" else f"`{setting}`")
+    assert row[1] == ("" if setting in ("api_key", "passwords") else f"`{setting}`")
     default = getattr(load({}, {"HOME": "/h"}, tmp_path), setting)
     if isinstance(default, bool):
         assert row[2] == f"`{str(default).lower()}`"

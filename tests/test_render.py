@@ -213,6 +213,8 @@ def test_a_stored_page_has_the_contracts_keys() -> None:
         "engine",
         "flags",
         "text",
+        "quality",
+        "furniture",
     ]
     assert (record["page"], record["page_label"], record["pages"]) == (3, "iii", 12)
 

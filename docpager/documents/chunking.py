@@ -3,20 +3,21 @@
 A document's text is seen as blocks (headings, paragraphs, table rows, code). Blocks are packed
 up to a target of tokens and never over a heading of level 1 or 2; a block over the target is cut
 at a sentence end, else at a clause mark, else at white space, else between two characters.
-Every chunk is a span of the text, all ink is in exactly one chunk, and the path of headings
-above a chunk is kept beside it.
+Every chunk is a span of the text, all ink but furniture is in exactly one chunk, and the path of
+headings above a chunk is kept beside it. Furniture (running heads, page numbers) is blanked before
+all this, and the places of what is left are those in the text: sentences go on under it.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
 from docpager.documents.normalise import one_line, whole_character_end
-from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument
+from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument, TableSpan
 from docpager.protocols import TokenCounter
 from docpager.types import PAGE_SEPARATOR, Chunk, PageText
 
@@ -25,7 +26,8 @@ from docpager.types import PAGE_SEPARATOR, Chunk, PageText
 class ChunkSize:
     """Sizes in tokens. `target` is what is packed to; a chunk under `least` looks for company.
 
-    `limit` is never passed, `heading` bounds the path of headings, which is counted apart.
+    `limit` is never passed; `heading` bounds the path of headings, and again the header of a table
+    below it, which are counted apart.
     """
 
     target: int = 400
@@ -60,11 +62,15 @@ def chunk_document(
     size = size or ChunkSize()
     document = outlined.document
     text = PAGE_SEPARATOR.join(page.text for page in document.pages)
+    furniture = tuple(_furniture(document.pages))
+    body = _without(text, furniture)
     places = _Places(document.pages, document.paged)
-    paths = _HeadingPaths(text, document.title, outlined.headings, counter, size.heading)
-    units = _units(text, outlined, counter, size)
+    paths = _HeadingPaths(body, document.title, outlined.headings, counter, size.heading)
+    headers = _TableHeaders(outlined.tables, counter, size.heading)
+    units = _units(body, outlined, counter, size)
     chunks = []
-    for start, end, tokens in _pack(text, units, counter, size):
+    spans = _pack(body, units, counter, size)
+    for start, end, tokens in _fitting(text, body, furniture, spans, counter, size.limit):
         page, line = places.of(start)
         chunks.append(
             Chunk(
@@ -73,12 +79,78 @@ def chunk_document(
                 end=end,
                 first_page=page,
                 last_page=places.page_of(end - 1),
-                heading=paths.at(start, end),
+                heading=headers.below(paths.at(start, end), start),
                 line=line,
                 tokens=tokens,
+                furniture=_within(furniture, start, end),
             )
         )
     return tuple(chunks)
+
+
+def _furniture(pages: tuple[PageText, ...]) -> Iterator[tuple[int, int]]:
+    """The spans of all pages' furniture in the document's text."""
+    start = 0
+    for page in pages:
+        for begin, end in page.furniture:
+            yield start + begin, start + end
+        start += len(page.text) + len(PAGE_SEPARATOR)
+
+
+def _without(text: str, spans: tuple[tuple[int, int], ...]) -> str:
+    """The text, as long as before, with blanks for those lines: two lines become neighbours."""
+    if not spans:
+        return text
+    parts = []
+    done = 0
+    for start, end in spans:
+        # One of the line's two breaks goes with it, so that no empty line is left behind.
+        start = start - 1 if start > done and text[start - 1] == "\n" else start
+        parts += [text[done:start], " " * (end - start)]
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+def _within(
+    spans: tuple[tuple[int, int], ...], start: int, end: int
+) -> tuple[tuple[int, int], ...]:
+    """The spans inside `start:end`, counted from `start`."""
+    if not spans:
+        return ()
+    first = bisect_left(spans, (start, start))
+    last = bisect_left(spans, (end, end))
+    return tuple((begin - start, stop - start) for begin, stop in spans[first:last])
+
+
+def _fitting(
+    text: str,
+    body: str,
+    furniture: tuple[tuple[int, int], ...],
+    spans: Iterator[tuple[int, int, int]],
+    counter: TokenCounter,
+    limit: int,
+) -> Iterator[tuple[int, int, int]]:
+    """Spans of the body with the tokens of all that stands there, furniture included."""
+    for start, end, tokens in spans:
+        if _within(furniture, start, end):
+            yield from _counted(text, body, start, end, counter, limit)
+        else:
+            yield start, end, tokens
+
+
+def _counted(
+    text: str, body: str, start: int, end: int, counter: TokenCounter, limit: int
+) -> Iterator[tuple[int, int, int]]:
+    """A span in as many parts as the limit asks for, which begin and end with body."""
+    while ink := _INK.search(body, start, end):
+        start, stop = ink.start(), end
+        tokens = counter.count(text[start:stop])
+        if tokens > limit:
+            window = text[start:stop]
+            stop = start + _cut_place(window, len(counter.cut(window, limit)))
+        kept = start + len(body[start:stop].rstrip())
+        yield start, kept, tokens if kept == end else counter.count(text[start:kept])
+        start = stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +239,24 @@ class _HeadingPaths:
         return self._counter.cut(path, self._limit).strip()
 
 
+class _TableHeaders:
+    """The header rows of tables, for chunks that begin below them."""
+
+    def __init__(self, tables: tuple[TableSpan, ...], counter: TokenCounter, limit: int) -> None:
+        self._tables = tables
+        self._bodies = [table.body for table in tables]
+        self._counter = counter
+        self._limit = limit
+
+    def below(self, path: str, start: int) -> str:
+        """The path, with the header of the table in whose body a chunk begins at `start`."""
+        index = bisect_right(self._bodies, start) - 1
+        if index < 0 or start >= self._tables[index].end:
+            return path
+        header = self._counter.cut(self._tables[index].header, self._limit).strip()
+        return f"{path}{_PATH_JOINT}{header}" if path else header
+
+
 def _units(
     text: str, outlined: OutlinedDocument, counter: TokenCounter, size: ChunkSize
 ) -> Iterator[_Unit]:
@@ -210,6 +300,12 @@ def _blocks(text: str, outlined: OutlinedDocument) -> Iterator[tuple[int, int, i
     position = 0
     marks = [(heading.start, heading.end, heading.level) for heading in outlined.headings]
     marks += [(start, end, 0) for start, end in outlined.fences]
+    marks += [
+        (start, end, 0)
+        for table in outlined.tables
+        if not _TABLE_ROW.match(text, table.start)  # else its rows are known by their look
+        for start, end, _ in _rows(text, table.start, table.end)
+    ]
     for start, end, level in sorted(marks):
         if start < position:
             continue

@@ -7,92 +7,163 @@ its own.
 from __future__ import annotations
 
 import ctypes
+import functools
 import io
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 
 import pikepdf
 import pypdf
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from docpager.documents.normalise import clean, one_line
-from docpager.documents.outline import OutlinedDocument
+from docpager.documents import ocr
+from docpager.documents.attachments import Attachment
+from docpager.documents.furniture import find_furniture
+from docpager.documents.normalise import one_line
+from docpager.documents.outline import OutlinedDocument, TableSpan
+from docpager.documents.pacing import page_begun
+from docpager.documents.pdf_forms import is_xfa, open_forms, read_notes, read_xfa
 from docpager.documents.pdf_headings import Bookmark, Sheet, find_headings, printed_title
-from docpager.documents.quality import looks_garbled
+from docpager.documents.pdf_options import PdfOptions
+from docpager.documents.pdf_page import RawPage, clean_line
+from docpager.documents.pdf_tables import RawTable
+from docpager.documents.quality import GARBLED_BELOW, ink, quality
 from docpager.errors import DocumentError
-from docpager.types import PageText, ParsedDocument
+from docpager.types import PAGE_SEPARATOR, PageText, ParsedDocument
 
-# pdfium puts a noncharacter where it joined the halves of a word that was hyphenated at a line
-# end: between small letters the hyphen was the typesetter's, else ("PaSa-GPT-4o") the author's.
-_HYPHEN = re.compile("(?<=\\w)[\ufffe\x02](?=\\w)")
-_NOTE_KINDS = frozenset({pdfium_c.FPDF_ANNOT_FREETEXT, pdfium_c.FPDF_ANNOT_TEXT})
-_FEW_CHARACTERS = 200
-"""Pages with less ink than this are looked at twice."""
 _NO_TITLE = re.compile(
     r"untitled.*|document\d*|title|slide \d+|powerpoint presentation|microsoft \w+ - .*|\W*|\d+"
     r"|\S*\.(docx?|pdf|tex|dvi|indd|pptx?|xlsx?|qxd|rtf|txt)",
     re.IGNORECASE,
 )
+_NO_AUTHOR = re.compile(r"\W*|user|admin(istrator)?|author|unknown|anonymous", re.IGNORECASE)
+_VAIN = 20
+"""Second opinions: after so many that were no better, none is asked for."""
+_MOST_BOOKMARKS = 20_000
+_ALMOST_NOTHING = 50
+"""Characters of ink beside a picture that fills the page."""
+_ADVICE = "Read it with --ocr, or make it searchable with an OCR program first."
 
 
-def read_pdf(data: bytes) -> OutlinedDocument:
-    """The pages of a PDF and its headings; a file that is encrypted without a password opens.
+def read_pdf(data: bytes, options: PdfOptions | None = None) -> OutlinedDocument:
+    """The pages of a PDF, its headings and attachments.
+
+    A file that is encrypted without a password opens; for others those of `options` are tried.
 
     Raises:
-        DocumentError: `encrypted`, `damaged`, `empty` or `no_text_layer`.
+        DocumentError: `encrypted`, `damaged`, `empty`, `too_large` or `no_text_layer`.
     """
-    document, mended = _open(data)
-    with closing(document):
-        second = _SecondOpinion(data)
-        read = [_read_page(document, index, second, mended) for index in range(len(document))]
-        title = _metadata_title(document)
-        bookmarks = tuple(_bookmarks(document))
-    pages = tuple(page for page, _ in read)
-    _refuse_without_text(pages)
-    sheets = tuple(sheet for _, sheet in read)
+    options = options or PdfOptions()
+    opened = _open(data, options.passwords)
+    with closing(opened.document) as document:
+        _refuse_long(document, options.max_pages)
+        open_forms(document)
+        reader = _PageReader(opened, options)
+        read = [reader.read(index) for index in range(len(document))]
+        bookmarks = tuple(islice(_bookmarks(document), _MOST_BOOKMARKS))
+        title = _metadata(document, "Title", _NO_TITLE)
+        author = _metadata(document, "Author", _NO_AUTHOR)
+        attachments, left_out = _attachments(document, options.max_attached_bytes)
+        if is_xfa(document):
+            read[:1] = [_with_xfa(page, document) for page in read[:1]]
+    sheets = tuple(page.sheet() for page in read)
+    furniture = find_furniture(
+        [page.lines for page in read], [page.text.page_label for page in read]
+    )
+    pages = tuple(
+        replace(page.text, text="\n".join(sheet.lines), furniture=spans)
+        for page, sheet, spans in zip(read, sheets, furniture, strict=True)
+    )
+    _refuse_without_text(pages, options.ocr)
     headings = find_headings(sheets, bookmarks)
     parsed = ParsedDocument(
         pages,
         paged=True,
         title=title or printed_title(sheets, headings),
-        warnings=tuple(_warnings(pages)),
+        author=author,
+        warnings=(*_warnings(pages), *left_out),
     )
-    return OutlinedDocument(parsed, headings)
+    tables = tuple(_tables(read, pages))
+    return OutlinedDocument(parsed, headings, tables=tables, attachments=attachments)
 
 
-def _open(data: bytes) -> tuple[pypdfium2.PdfDocument, bool]:
-    """The document, and whether it had to be mended first."""
-    try:
-        return pypdfium2.PdfDocument(data), False
-    except pypdfium2.PdfiumError as error:
-        if error.err_code == pdfium_c.FPDF_ERR_PASSWORD:
-            raise _encrypted() from error
-    try:
-        return pypdfium2.PdfDocument(_mend(data)), True
-    except pypdfium2.PdfiumError as error:
-        raise _damaged() from error
+def _tables(read: Sequence[_ReadPage], pages: Sequence[PageText]) -> Iterator[TableSpan]:
+    """The pages' tables as spans of the document's text."""
+    start = 0
+    for own, page in zip(read, pages, strict=True):
+        if own.tables:
+            ends = list(accumulate(len(line) + 1 for line in own.lines))
+            for table in own.tables:
+                begin = start + (ends[table.header - 1] if table.header else 0)
+                body = start + ends[table.header]
+                yield TableSpan(begin, start + ends[table.end - 1] - 1, body, table.names)
+        start += len(page.text) + len(PAGE_SEPARATOR)
 
 
-def _mend(data: bytes) -> bytes:
-    """The file written anew by qpdf, which finds objects that the cross references lost."""
-    mended = io.BytesIO()
-    try:
-        with pikepdf.open(io.BytesIO(data)) as pdf:
-            pdf.save(mended)
-    except pikepdf.PasswordError as error:
-        raise _encrypted() from error
-    except (pikepdf.PdfError, ValueError, TypeError, RuntimeError) as error:
-        raise _damaged() from error
-    return mended.getvalue()
+# -- opening --------------------------------------------------------------------------------------
 
 
-def _encrypted() -> DocumentError:
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    document: pypdfium2.PdfDocument
+    data: bytes
+    password: str
+    mended: bool
+
+
+def _open(data: bytes, passwords: tuple[str, ...]) -> _Opened:
+    for password in ("", *passwords):
+        try:
+            return _Opened(pypdfium2.PdfDocument(data, password), data, password, mended=False)
+        except pypdfium2.PdfiumError as error:
+            if error.err_code != pdfium_c.FPDF_ERR_PASSWORD:
+                return _open_mended(data, passwords, error)
+            refused = error
+    raise _encrypted(passwords) from refused
+
+
+def _open_mended(
+    data: bytes, passwords: tuple[str, ...], refused: pypdfium2.PdfiumError
+) -> _Opened:
+    """The file written anew by qpdf, which finds objects that the cross references lost.
+
+    What it writes has no password any more.
+    """
+    for password in ("", *passwords):
+        mended = io.BytesIO()
+        try:
+            with pikepdf.open(io.BytesIO(data), password=password) as pdf:
+                pdf.save(mended, encryption=False)
+            document = pypdfium2.PdfDocument(mended.getvalue())
+        except pikepdf.PasswordError:
+            continue
+        except (
+            pikepdf.PdfError,
+            pypdfium2.PdfiumError,
+            ValueError,
+            TypeError,
+            RuntimeError,
+        ) as error:
+            raise _damaged() from error
+        return _Opened(document, mended.getvalue(), "", mended=True)
+    raise _encrypted(passwords) from refused
+
+
+def _encrypted(passwords: tuple[str, ...]) -> DocumentError:
+    if passwords:
+        return DocumentError(
+            "encrypted",
+            "The PDF opens with none of the passwords given. Give its own with --password, "
+            "or save a copy of it without one.",
+        )
     return DocumentError(
-        "encrypted", "The PDF opens with a password only. Save a copy of it without one."
+        "encrypted",
+        "The PDF opens with a password only. Give it with --password, or save a copy without one.",
     )
 
 
@@ -102,138 +173,206 @@ def _damaged() -> DocumentError:
     )
 
 
-def _read_page(
-    document: pypdfium2.PdfDocument, index: int, second: _SecondOpinion, mended: bool
-) -> tuple[PageText, Sheet]:
-    label = one_line(document.get_page_label(index)) or None
-    flags = ("repaired",) if mended else ()
-    try:
-        raw = _RawPage.read(document, index)
-    except (pypdfium2.PdfiumError, AssertionError, RecursionError):
-        # One bad page does not cost the others.
-        text = second.text(index)
-        page = PageText(index + 1, text, label, "pypdf", (*flags, "damaged"))
-        return page, Sheet.of_text(text)
-    text, engine = "\n".join(raw.lines), "pdfium"
-    sheet = Sheet(raw.lines, raw.heights)
-    garbled = looks_garbled(text)
-    if garbled or raw.low:
-        other = second.text(index)
-        better = not looks_garbled(other) if garbled else _ink(other) > 2 * _ink(text)
-        if better and _ink(other) * 2 > _ink(text):
-            text, engine, sheet, garbled = other, "pypdf", Sheet.of_text(other), False
-    if garbled:
-        flags = (*flags, "garbled")
-    if not _ink(text) and raw.objects:
-        flags = (*flags, "no_text_layer")
-    elif raw.low and engine == "pdfium":
-        flags = (*flags, "low_text")
-    return PageText(index + 1, text, label, engine, flags), sheet
+def _refuse_long(document: pypdfium2.PdfDocument, limit: int) -> None:
+    if len(document) > limit:
+        raise DocumentError(
+            "too_large",
+            f"The PDF has {len(document):,} pages, {limit:,} is the limit. "
+            "Split it into smaller files.",
+        )
+
+
+# -- pages ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _RawPage:
-    """A page as pdfium reads it: cleaned lines, and how tall the letters of each are."""
+class _ReadPage:
+    """A page as it was read; its text is put together when notes and the like are known."""
 
+    text: PageText
+    """Without its text."""
     lines: tuple[str, ...]
     heights: tuple[float, ...]
-    """In points; 0.0 where it is not known."""
-    objects: int
-    low: bool
-    """Whether there is less text than the page's text objects let expect."""
+    notes: tuple[str, ...]
+    """Lines that are not printed, but put on the page."""
+    tables: tuple[RawTable, ...] = ()
+
+    def sheet(self) -> Sheet:
+        """All lines of the page."""
+        return Sheet((*self.lines, *self.notes), (*self.heights, *(0.0,) * len(self.notes)))
+
+
+class _PageReader:
+    """Reads pages of one document with whichever engine reads them best."""
+
+    def __init__(self, opened: _Opened, options: PdfOptions) -> None:
+        self._document = opened.document
+        self._second = _SecondOpinion(opened)
+        self._flags = ("repaired",) if opened.mended else ()
+        self._ocr = options.ocr
+        # Labels are given from the first page on, or not at all.
+        self._labelled = bool(self._document.get_page_label(0)) if len(self._document) else False
+
+    def read(self, index: int) -> _ReadPage:
+        """A page by its 0-based number; what cannot be read is an empty page with a flag."""
+        page_begun(index + 1)
+        label = self._label(index)
+        blank = PageText(index + 1, "", label, "pdfium", self._flags)
+        try:
+            page = self._document[index]
+        except (pypdfium2.PdfiumError, AssertionError, RecursionError):
+            return self._without_pdfium(blank)
+        with closing(page):
+            try:
+                raw = RawPage.read(page)
+                notes = tuple(read_notes(page))
+            except (pypdfium2.PdfiumError, AssertionError, RecursionError):
+                return self._without_pdfium(blank)
+            return self._judged(blank, page, raw, notes)
+
+    def _label(self, index: int) -> str | None:
+        return one_line(self._document.get_page_label(index)) or None if self._labelled else None
+
+    def _without_pdfium(self, blank: PageText) -> _ReadPage:
+        # One bad page does not cost the others.
+        lines = self._second.lines(blank.page_number - 1)
+        flags = (*blank.flags, "damaged")
+        text = replace(
+            blank, engine="pypdf", flags=flags, quality=quality("\n".join(lines)) if lines else 0.0
+        )
+        return _ReadPage(text, lines, (0.0,) * len(lines), ())
+
+    def _judged(
+        self, blank: PageText, page: pypdfium2.PdfPage, raw: RawPage, notes: tuple[str, ...]
+    ) -> _ReadPage:
+        """The page in the best reading there is, with what is to be doubted about it."""
+        own_words = "\n".join(raw.lines)
+        best = _Reading("pdfium", raw.lines, raw.heights, quality(own_words))
+        garbled = best.quality < GARBLED_BELOW
+        if garbled or raw.low:
+            best = self._second.better(blank.page_number - 1, best)
+        missing = not raw.blank and not any(best.lines) and not notes
+        if self._ocr and (missing or garbled or raw.pictured):
+            best = _recognised(page, best)
+        flags = [*blank.flags]
+        if best.engine == ocr.ENGINE:
+            flags.append("recognised")
+        elif missing:
+            flags.append("no_text_layer")
+        elif best.engine == "pdfium" and (raw.low or _is_picture(raw)):
+            flags.append("low_text")
+        if best.quality < GARBLED_BELOW:
+            flags.append("garbled")
+        notes = _unprinted(notes, best.lines)
+        # A page of which nothing could be read is no good page.
+        value = 0.0 if "no_text_layer" in flags else best.quality
+        text = replace(blank, engine=best.engine, flags=tuple(flags), quality=value)
+        tables = raw.tables if best.engine == "pdfium" else ()
+        return _ReadPage(text, best.lines, best.heights, notes, tables)
+
+
+def _is_picture(raw: RawPage) -> bool:
+    return raw.pictured and sum(map(ink, raw.lines)) < _ALMOST_NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What one engine makes of a page."""
+
+    engine: str
+    lines: tuple[str, ...]
+    heights: tuple[float, ...]
+    quality: float
 
     @classmethod
-    def read(cls, document: pypdfium2.PdfDocument, index: int) -> _RawPage:
-        with closing(document[index]) as page, closing(page.get_textpage()) as textpage:
-            raw = textpage.get_text_range()
-            lines: list[str] = []
-            heights: list[float] = []
-            place = 0
-            for line in raw.split("\r\n"):
-                lines.append(_clean_line(line))
-                heights.append(_letter_height(textpage, place, line))
-                place += len(line) + 2
-            for note in _notes(page):
-                lines.append(note)
-                heights.append(0.0)
-            objects = pdfium_c.FPDFPage_CountObjects(page)
-            ink = sum(map(_ink, lines))
-            low = ink < _FEW_CHARACTERS and ink < _text_objects(page, objects)
-        return cls(tuple(lines), tuple(heights), objects, low)
+    def of_lines(cls, engine: str, lines: tuple[str, ...]) -> _Reading:
+        return cls(engine, lines, (0.0,) * len(lines), quality("\n".join(lines)))
 
 
-def _clean_line(line: str) -> str:
-    line = _HYPHEN.sub(lambda mark: _joint(line, mark.start()), line)
-    return clean(line).replace("\n", " ").rstrip()
+def _recognised(page: pypdfium2.PdfPage, other: _Reading) -> _Reading:
+    """The page by character recognition, if that finds more, or what looks less wrong."""
+    try:
+        lines = tuple(map(clean_line, _recogniser().read(page).split("\n")))
+    except (pypdfium2.PdfiumError, RuntimeError, ValueError):
+        return other
+    found = _Reading.of_lines(ocr.ENGINE, lines)
+    more = _amount(found) > 2 * _amount(other)
+    better = other.quality < GARBLED_BELOW <= found.quality and _amount(found)
+    return found if more or better else other
 
 
-def _joint(line: str, place: int) -> str:
-    return "" if line[place - 1].isalpha() and line[place + 1].islower() else "-"
+@functools.cache
+def _recogniser() -> ocr.Recogniser:
+    return ocr.Recogniser()
 
 
-def _letter_height(textpage: pypdfium2.PdfTextPage, place: int, line: str) -> float:
-    """The height of a line's letters, taken from the first one that pdfium has a box for."""
-    box = pdfium_c.FS_RECTF()
-    for offset, character in enumerate(line[:12]):
-        if not character.isalnum():
-            continue
-        # Text and character indices can differ: a wrong letter's height is worse than none.
-        same = pdfium_c.FPDFText_GetUnicode(textpage, place + offset) == ord(character)
-        if same and pdfium_c.FPDFText_GetLooseCharBox(textpage, place + offset, box):
-            return float(abs(box.top - box.bottom))
-    return 0.0
+def _amount(reading: _Reading) -> int:
+    return sum(map(ink, reading.lines))
 
 
-def _notes(page: pypdfium2.PdfPage) -> Iterator[str]:
-    """What is written on the page as a text box or a sticky note, one line for each."""
-    for number in range(pdfium_c.FPDFPage_GetAnnotCount(page)):
-        annotation = pdfium_c.FPDFPage_GetAnnot(page, number)
-        if not annotation:
-            continue
-        if pdfium_c.FPDFAnnot_GetSubtype(annotation) in _NOTE_KINDS:
-            size = pdfium_c.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0)
-            text = (ctypes.c_ushort * (size // 2))()
-            pdfium_c.FPDFAnnot_GetStringValue(annotation, b"Contents", text, size)
-            if note := one_line(bytes(text).decode("utf-16-le", errors="replace")):
-                yield note
-        pdfium_c.FPDFPage_CloseAnnot(annotation)
-
-
-def _text_objects(page: pypdfium2.PdfPage, objects: int) -> int:
-    kinds = (
-        pdfium_c.FPDFPageObj_GetType(pdfium_c.FPDFPage_GetObject(page, number))
-        for number in range(objects)
-    )
-    return sum(kind == pdfium_c.FPDF_PAGEOBJ_TEXT for kind in kinds)
-
-
-def _ink(text: str) -> int:
-    return len(text) - sum(map(str.isspace, text))
+def _unprinted(notes: tuple[str, ...], lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Notes that do not just repeat what is printed, as those on marked words often do."""
+    if not notes:
+        return ()
+    printed = " ".join(" ".join(lines).split())
+    return tuple(note for note in dict.fromkeys(notes) if note not in printed)
 
 
 class _SecondOpinion:
     """pypdf's reading of a page, opened at the first page that needs it."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, opened: _Opened) -> None:
+        self._opened = opened
         self._reader: pypdf.PdfReader | None = None
+        self._vain = 0
 
-    def text(self, index: int) -> str:
-        """The page's text, empty where pypdf cannot read it either."""
+    def better(self, index: int, first: _Reading) -> _Reading:
+        """The better of pdfium's reading and pypdf's.
+
+        That is one which is not garbled and has about as much text, or one with far more text.
+        """
+        if self._vain >= _VAIN:
+            return first
+        other = _Reading.of_lines("pypdf", self.lines(index))
+        had, has = _amount(first), _amount(other)
+        if first.quality < GARBLED_BELOW:
+            better = other.quality >= GARBLED_BELOW and has * 2 > had
+        else:
+            better = other.quality >= GARBLED_BELOW and has > 2 * had
+        self._vain = 0 if better else self._vain + 1
+        return other if better else first
+
+    def lines(self, index: int) -> tuple[str, ...]:
+        """The page's lines; none where pypdf cannot read it either."""
         try:
             if self._reader is None:
                 # What pypdf says about a file that is known to be doubtful helps nobody.
                 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-                self._reader = pypdf.PdfReader(io.BytesIO(self._data), password="")
+                self._reader = pypdf.PdfReader(
+                    io.BytesIO(self._opened.data), password=self._opened.password
+                )
             lines = self._reader.pages[index].extract_text().split("\n")
+        except MemoryError:
+            raise
         except Exception:  # noqa: BLE001 - on damaged files pypdf raises nearly any exception
-            return ""
-        return "\n".join(_clean_line(line) for line in lines)
+            return ()
+        return tuple(map(clean_line, lines))
 
 
-def _metadata_title(document: pypdfium2.PdfDocument) -> str | None:
-    title = one_line(document.get_metadata_value("Title"))
-    return None if _NO_TITLE.fullmatch(title) else title
+def _with_xfa(page: _ReadPage, document: pypdfium2.PdfDocument) -> _ReadPage:
+    """The first page, which only says which program to use, with what the form says."""
+    text = replace(page.text, flags=(*page.text.flags, "xfa_placeholder"))
+    return replace(page, text=text, notes=(*page.notes, *read_xfa(document)))
+
+
+# -- what is said about the file as a whole -------------------------------------------------------
+
+
+def _metadata(
+    document: pypdfium2.PdfDocument, key: str, says_nothing: re.Pattern[str]
+) -> str | None:
+    value = one_line(document.get_metadata_value(key))
+    return None if says_nothing.fullmatch(value) else value[:500]
 
 
 def _bookmarks(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:
@@ -245,22 +384,59 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:
             yield Bookmark(title, page, bookmark.level + 1)
 
 
-def _refuse_without_text(pages: tuple[PageText, ...]) -> None:
-    if any(_ink(page.text) for page in pages):
+def _attachments(
+    document: pypdfium2.PdfDocument, limit: int
+) -> tuple[tuple[Attachment, ...], tuple[str, ...]]:
+    """Files inside the file, and warnings about those that cannot be had."""
+    found: list[Attachment] = []
+    left_out = 0
+    room = limit
+    for number in range(document.count_attachments()):
+        try:
+            attachment = document.get_attachment(number)
+            size = _attached_size(attachment)
+            if size > room:
+                left_out += 1
+                continue
+            data = bytes(attachment.get_data())
+            name = attachment.get_name()
+        except (pypdfium2.PdfiumError, UnicodeDecodeError):
+            left_out += 1
+            continue
+        room -= len(data)
+        found.append(Attachment(name, data))
+    said = (f"{left_out} attachments could not be read, or are too large.",) if left_out else ()
+    return tuple(found), said
+
+
+def _attached_size(attachment: pypdfium2.PdfAttachment) -> int:
+    size = ctypes.c_ulong()
+    if not pdfium_c.FPDFAttachment_GetFile(attachment, None, 0, size):
+        raise pypdfium2.PdfiumError("the attachment has no data")
+    return size.value
+
+
+def _refuse_without_text(pages: tuple[PageText, ...], recognised: bool) -> None:
+    if any(ink(page.text) for page in pages):
         return
-    if any(page.flags for page in pages):
-        raise DocumentError(
-            "no_text_layer",
-            f"The PDF has {len(pages)} pages and no text in them: it looks like a scan. "
-            "Make it searchable with an OCR program first.",
-        )
+    if any("no_text_layer" in page.flags for page in pages):
+        what = f"The PDF has {len(pages)} pages and no text in them: it looks like a scan."
+        if recognised:
+            raise DocumentError(
+                "no_text_layer", f"{what} Nothing was recognised on it. Get a better copy."
+            )
+        raise DocumentError("no_text_layer", f"{what} {_ADVICE}")
+    if any("damaged" in page.flags for page in pages):
+        raise _damaged()
     raise DocumentError("empty", "All pages of the PDF are blank. Leave it out.")
 
 
 def _warnings(pages: tuple[PageText, ...]) -> Iterator[str]:
     for flag, what in _FLAG_WARNINGS.items():
         numbers = [str(page.page_number) for page in pages if flag in page.flags]
-        if numbers:
+        if len(numbers) == len(pages) > 1:
+            yield f"{what}: all pages."
+        elif numbers:
             shown = ", ".join(numbers[:10]) + (" …" if len(numbers) > 10 else "")
             yield f"{what}: page {shown}."
 
@@ -268,7 +444,9 @@ def _warnings(pages: tuple[PageText, ...]) -> Iterator[str]:
 _FLAG_WARNINGS = {
     "garbled": "The text looks garbled",
     "damaged": "The page is damaged",
-    "no_text_layer": "There is no text layer",
+    "no_text_layer": "There is no text layer, which --ocr can make up for",
     "low_text": "There is less text than expected",
+    "recognised": "The text was recognised from a picture",
     "repaired": "The file was damaged and has been mended",
+    "xfa_placeholder": "The page stands in for an XFA form, whose words follow it",
 }

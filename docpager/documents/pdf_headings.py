@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +25,9 @@ _NUMBERED = re.compile(
     rf"|{_NUMBER}\s+[^\W\d_a-z]"
     r"|第[〇零一二三四五六七八九十百\d]{1,5}[章节節條条编編篇部]"
 )
+_NUMBER_BEGINS = frozenset("0123456789 CcPpSsAa第")
+_TALL_BLOCK = 4
+_CONTENTS = re.compile(r"(table of )?contents|inhalt(sverzeichnis)?|目\s*录", re.IGNORECASE)
 _LEADING_NUMBER = re.compile(r"[\divxlcIVXLC]{1,5}(?:\.\d+)*[.)]?\s+")
 _CONTENTS_LINE = re.compile(r"(?:\.\s?){3,}|…|\s\d{1,4}$")
 _ENDS_LIKE_TEXT = re.compile(r"[.,;:。，；、：]$")
@@ -74,82 +77,123 @@ def find_headings(
     sheets: tuple[Sheet, ...], bookmarks: tuple[Bookmark, ...]
 ) -> tuple[Heading, ...]:
     """The headings of a document in order; none where nothing looks like one."""
-    lines = tuple(_lines(sheets))
-    running = _running_heads(lines)
-    return (
-        _by_bookmark(lines, bookmarks)
-        or _by_height(lines, running, len(sheets))
-        or tuple(_by_number(lines, running))
-    )
+    return _by_bookmark(sheets, bookmarks) or _by_height(sheets) or _by_number(sheets)
 
 
 def printed_title(sheets: tuple[Sheet, ...], headings: tuple[Heading, ...]) -> str | None:
     """The tallest of the first page's first lines, if much taller than the document's text.
 
-    One heading among others of its level is no title.
+    One heading among others of its level is no title, nor is the word over a table of contents.
     """
-    lines = tuple(_lines(sheets))
-    alike = Counter((line.text, round(line.height)) for line in lines)
-    first = [
-        line
-        for line in lines
-        if line.page == 0
-        and line.text.strip()
-        # The title may be a running head too, but in smaller letters.
-        and alike[line.text, round(line.height)] < _REPEATED
-    ][:_TITLE_WITHIN]
-    tallest = max((line.height for line in first), default=0.0)
-    if not tallest or tallest < _text_height(lines) * _TITLE_TALLER:
+    first = _first_lines(sheets)
+    tallest = max((height for _, height in first), default=0.0)
+    if not tallest or tallest < _text_height(sheets) * _TITLE_TALLER:
         return None
-    same = [line.height > tallest * 0.98 for line in first]
+    same = [height > tallest * 0.98 for _, height in first]
     begin = same.index(True)
     end = same.index(False, begin) if False in same[begin:] else len(same)
-    title = " ".join(" ".join(line.text for line in first[begin:end]).split())
+    title = " ".join(" ".join(text for text, _ in first[begin:end]).split())
     levels = [heading.level for heading in headings if heading.title in title]
     if any(sum(heading.level == level for heading in headings) > 1 for level in levels):
         return None
-    return title if 3 < len(title) <= 2 * _LONGEST else None
+    return title if 3 < len(title) <= 2 * _LONGEST and not _CONTENTS.fullmatch(title) else None
 
 
-def _lines(sheets: tuple[Sheet, ...]) -> Iterator[_Line]:
+def _first_lines(sheets: tuple[Sheet, ...]) -> list[tuple[str, float]]:
+    """The first page's first lines of ink but for those that come again and again."""
+    if not sheets:
+        return []
+    first = [
+        (text, height)
+        for text, height in zip(sheets[0].lines, sheets[0].heights, strict=True)
+        if text and not text.isspace()
+    ]
+    names = {text for text, _ in first}
+    # The title may be a running head too, but in smaller letters.
+    alike = Counter(
+        (text, round(height))
+        for sheet in sheets
+        if not names.isdisjoint(sheet.lines)
+        for text, height in zip(sheet.lines, sheet.heights, strict=True)
+        if text in names
+    )
+    return [line for line in first if alike[line[0], round(line[1])] < _REPEATED][:_TITLE_WITHIN]
+
+
+def _lines(sheets: tuple[Sheet, ...], pages: Container[int] | None = None) -> Iterator[_Line]:
+    """The lines of all pages, or of those whose 0-based numbers are in `pages`."""
     start = 0
     for page, sheet in enumerate(sheets):
-        for text, height in zip(sheet.lines, sheet.heights, strict=True):
-            yield _Line(text, start, height, page)
-            start += len(text) + 1
-        start += len(PAGE_SEPARATOR) - 1
+        if pages is None or page in pages:
+            for text, height in zip(sheet.lines, sheet.heights, strict=True):
+                yield _Line(text, start, height, page)
+                start += len(text) + 1
+            start += len(PAGE_SEPARATOR) - 1
+            # A page without lines is an empty text all the same.
+            start += 0 if sheet.lines else 1
+        else:
+            start += _length(sheet) + len(PAGE_SEPARATOR)
 
 
-def _running_heads(lines: tuple[_Line, ...]) -> frozenset[str]:
-    """Lines that stand, but for a page number at the end, on three pages or more."""
-    pages: dict[str, set[int]] = {}
-    for line in lines:
-        pages.setdefault(_without_page_number(line.text), set()).add(line.page)
+def _length(sheet: Sheet) -> int:
+    return sum(map(len, sheet.lines)) + max(0, len(sheet.lines) - 1)
+
+
+def _running(texts: Iterable[str], sheets: tuple[Sheet, ...]) -> frozenset[str]:
+    """Those of the texts that stand, save a number at the end, on three pages or more."""
+    wanted: dict[str, list[str]] = {}
+    for text in texts:
+        wanted.setdefault(_key(text), []).append(text)
+    if len(sheets) < _REPEATED or not wanted:
+        return frozenset()
+    names = frozenset(wanted)
+    pages: Counter[str] = Counter()
+    for sheet in sheets:
+        pages.update(names.intersection(map(_key, sheet.lines)))
     return frozenset(
-        line.text for line in lines if len(pages[_without_page_number(line.text)]) >= _REPEATED
+        text for name, same in wanted.items() if pages[name] >= _REPEATED for text in same
     )
 
 
+def _key(line: str) -> str:
+    return _without_page_number(line.strip())
+
+
 def _without_page_number(text: str) -> str:
+    if not text[-1:].isdigit():
+        return text
     # The number of "Chapter 7" is its name.
-    return text if _NUMBERED.fullmatch(text.strip()) else _PAGE_NUMBER.sub("", text)
+    return text if _NUMBERED.fullmatch(text) else _PAGE_NUMBER.sub("", text)
 
 
-def _by_bookmark(lines: tuple[_Line, ...], bookmarks: tuple[Bookmark, ...]) -> tuple[Heading, ...]:
+def _by_bookmark(sheets: tuple[Sheet, ...], bookmarks: tuple[Bookmark, ...]) -> tuple[Heading, ...]:
     """Lines that say what a bookmark of their page says; () if they are few."""
-    by_page: dict[int, dict[str, _Line]] = {}
-    for line in lines:
+    if not bookmarks:
+        return ()
+    by_page: dict[int, dict[str, list[_Line]]] = {}
+    for line in _lines(sheets, {bookmark.page for bookmark in bookmarks}):
         names = by_page.setdefault(line.page, {})
         if line.text and len(line.text) <= _LONGEST:
-            names.setdefault(_letters(line.text), line)
-            names.setdefault(_letters(_LEADING_NUMBER.sub("", line.text.strip(), count=1)), line)
+            whole = _letters(line.text)
+            bare = _letters(_LEADING_NUMBER.sub("", line.text.strip(), count=1))
+            for name in {whole, bare}:
+                names.setdefault(name, []).append(line)
     found: dict[int, Heading] = {}
     for bookmark in bookmarks:
         title = _LEADING_NUMBER.sub("", bookmark.title, count=1)
         names = by_page.get(bookmark.page, {})
-        said = names.get(_letters(bookmark.title)) or names.get(_letters(title))
+        # Sections of one name follow each other as their bookmarks do.
+        said = next(
+            (
+                line
+                for name in (_letters(bookmark.title), _letters(title))
+                for line in names.get(name, ())
+                if line.start not in found
+            ),
+            None,
+        )
         if said is not None:
-            found.setdefault(said.start, said.heading(bookmark.level))
+            found[said.start] = said.heading(bookmark.level)
     if len(found) * 2 < len(bookmarks):
         return ()
     return tuple(found[start] for start in sorted(found))
@@ -159,43 +203,58 @@ def _letters(text: str) -> str:
     return _NOT_ALPHANUMERIC.sub("", text).casefold()
 
 
-def _by_height(
-    lines: tuple[_Line, ...], running: frozenset[str], pages: int
-) -> tuple[Heading, ...]:
+def _by_height(sheets: tuple[Sheet, ...]) -> tuple[Heading, ...]:
     """Short lines in letters taller than the text's; the taller, the higher their level."""
-    text_height = _text_height(lines)
+    text_height = _text_height(sheets)
     if not text_height:
         return ()
+    least = text_height * _TALLER
+    tall_pages = {
+        page for page, sheet in enumerate(sheets) if sheet.heights and max(sheet.heights) >= least
+    }
+    blocks = _tall_blocks(sheets, least)
     tall = [
         line
-        for number, line in enumerate(lines)
-        if line.height >= text_height * _TALLER
-        and _could_be_heading(line.text)
-        and line.text not in running
-        and not _in_tall_block(lines, number, text_height)
+        for line in _lines(sheets, tall_pages)
+        if line.height >= least and line.start not in blocks and _could_be_heading(line.text)
     ]
-    if len(tall) > _TOO_MANY * pages:
+    running = _running((line.text for line in tall), sheets)
+    tall = [line for line in tall if line.text not in running]
+    if len(tall) > _TOO_MANY * len(sheets):
         return ()
     sizes = sorted({round(line.height) for line in tall}, reverse=True)
     return tuple(line.heading(min(6, sizes.index(round(line.height)) + 1)) for line in tall)
 
 
-def _text_height(lines: tuple[_Line, ...]) -> float:
+def _text_height(sheets: tuple[Sheet, ...]) -> float:
     """The letter height of most of the text, in steps of a tenth of a point."""
+    exact: dict[float, int] = {}
+    for sheet in sheets:
+        for text, height in zip(sheet.lines, sheet.heights, strict=True):
+            exact[height] = exact.get(height, 0) + len(text)
     weights: Counter[float] = Counter()
-    for line in lines:
-        if line.height:
-            weights[round(line.height, 1)] += len(line.text)
+    for height, weight in exact.items():
+        if height:
+            weights[round(height, 1)] += weight
     return max(weights, key=lambda height: (weights[height], -height), default=0.0)
 
 
-def _in_tall_block(lines: tuple[_Line, ...], number: int, text_height: float) -> bool:
-    """Whether four lines in a row are that tall: a summary or a slide, not a heading."""
-    first, last = max(0, number - 3), min(len(lines) - 4, number)
-    return any(
-        all(line.height >= text_height * _TALLER for line in lines[start : start + 4])
-        for start in range(first, last + 1)
-    )
+def _tall_blocks(sheets: tuple[Sheet, ...], least: float) -> frozenset[int]:
+    """Where lines begin that are four tall ones in a row: a summary or a slide, no headings."""
+    found: set[int] = set()
+    run: list[int] = []
+    start = 0
+    for sheet in sheets:
+        for text, height in zip(sheet.lines, sheet.heights, strict=True):
+            if height >= least:
+                run.append(start)
+            else:
+                run = []
+            if len(run) >= _TALL_BLOCK:
+                found.update(run)
+            start += len(text) + 1
+        start += 0 if sheet.lines else 1
+    return frozenset(found)
 
 
 def _could_be_heading(text: str) -> bool:
@@ -211,20 +270,23 @@ def _could_be_heading(text: str) -> bool:
     )
 
 
-def _by_number(lines: tuple[_Line, ...], running: frozenset[str]) -> Iterator[Heading]:
+def _by_number(sheets: tuple[Sheet, ...]) -> tuple[Heading, ...]:
     """Lines that begin with a section number and stand over text or over a subsection."""
-    for line, below in pairwise(lines):
+    numbered = []
+    for line, below in pairwise(_lines(sheets)):
         level = _numbered_level(line.text)
-        if not level or line.text in running or not _could_be_heading(line.text):
+        if not level or not _could_be_heading(line.text):
             continue
         level_below = _numbered_level(below.text)
         if level_below > level or (not level_below and len(below.text) >= _TEXT_LINE):
-            yield line.heading(level)
+            numbered.append((line, level))
+    running = _running((line.text for line, _ in numbered), sheets)
+    return tuple(line.heading(level) for line, level in numbered if line.text not in running)
 
 
 def _numbered_level(text: str) -> int:
     """How deep a section number is: 1 for `2` and `Chapter 2`, 3 for `2.1.4`; 0 without one."""
-    match = _NUMBERED.match(text.strip())
+    match = _NUMBERED.match(text.strip()) if text[:1] in _NUMBER_BEGINS else None
     if match is None:
         return 0
     return match["number"].count(".") + 1 if match["number"] else 1

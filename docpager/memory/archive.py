@@ -86,6 +86,14 @@ MIGRATIONS: tuple[db.Migration, ...] = (
             *postings.SCHEMA,
         ),
     ),
+    db.Migration(
+        "archive: page quality and furniture, authors",
+        (
+            "ALTER TABLE page ADD COLUMN quality FLOAT DEFAULT 1.0",
+            "ALTER TABLE page ADD COLUMN furniture VARCHAR DEFAULT ''",
+            "ALTER TABLE document ADD COLUMN author VARCHAR",
+        ),
+    ),
 )
 
 _DOCUMENT_FIELDS = tuple(field.name for field in fields(Document))
@@ -312,13 +320,13 @@ class Archive:
         """
         with db.mapped_errors(self._path):
             row = self._connection.execute(
-                "SELECT page_number, text, page_label, engine, flags, heading, first_line"
-                " FROM page WHERE document = ? AND page_number = ?",
+                "SELECT page_number, text, page_label, engine, flags, heading, first_line, quality,"
+                " furniture FROM page WHERE document = ? AND page_number = ?",
                 [self._ids.get(document, 0), page_number],
             ).fetchone()
         if row is None:
             raise no_such_page(self.document(document), page_number)
-        number, text, label, engine, flags, heading, first_line = row
+        number, text, label, engine, flags, heading, first_line, quality, furniture = row
         return PageText(
             number,
             text,
@@ -327,6 +335,8 @@ class Archive:
             tuple(flags.split()),
             heading or None,
             first_line or None,
+            round(quality, 2),
+            _spans_from_text(furniture),
         )
 
     def page_passages(self, document: str, page_number: int) -> tuple[Passage, ...]:
@@ -536,6 +546,7 @@ class ArchiveFile:
                 pages=len(parsed.pages),
                 passages=len(chunks),
                 title=parsed.title if document.title is None else document.title,
+                author=parsed.author if document.author is None else document.author,
             )
         )
         hashes = [chunk.text_hash for chunk in chunks]
@@ -681,12 +692,12 @@ class ArchiveFile:
     def _hand_over(self, number: int, name: str, heir: str) -> None:
         """Let `heir`, a duplicate of document `number`, be the document itself."""
         text = self._one(
-            "DELETE FROM document WHERE id = ? RETURNING id, paged, pages, passages, title",
+            "DELETE FROM document WHERE id = ? RETURNING id, paged, pages, passages, title, author",
             [number],
         )
         self._connection.execute(
             "UPDATE document SET id = ?, paged = ?, pages = ?, passages = ?, title = ?,"
-            " state = 'ready', duplicate_of = NULL WHERE name = ?",
+            " author = ?, state = 'ready', duplicate_of = NULL WHERE name = ?",
             [*text, heir],
         )
         self._connection.execute(
@@ -737,6 +748,8 @@ class ArchiveFile:
             "flags": db.strings(" ".join(page.flags) for page in pages),
             "heading": db.strings(page.heading or "" for page in pages),
             "first_line": np.array([page.first_line or 0 for page in pages], np.int32),
+            "quality": np.array([page.quality for page in pages], np.float32),
+            "furniture": db.strings(_spans_to_text(page.furniture) for page in pages),
         }
         if pages:
             db.insert_rows(self._connection, "page", columns)
@@ -821,3 +834,13 @@ def _read_meta(connection: duckdb.DuckDBPyConnection) -> _Meta:
     generation, next_document, next_passage, embedder = row
     identity = identity_from_json(embedder) if embedder else None
     return _Meta(generation, next_document, next_passage, identity)
+
+
+def _spans_to_text(spans: Sequence[tuple[int, int]]) -> str:
+    """Spans as they are stored: `0-12 840-842`."""
+    return " ".join(f"{start}-{end}" for start, end in spans)
+
+
+def _spans_from_text(text: str) -> tuple[tuple[int, int], ...]:
+    pairs = (span.split("-") for span in text.split())
+    return tuple((int(start), int(end)) for start, end in pairs)

@@ -48,6 +48,7 @@ def storable(document: Document) -> Document:
         name=repaired(document.name),
         root=repaired(document.root),
         title=document.title and repaired(document.title),
+        author=document.author and repaired(document.author),
         message=document.message and repaired(document.message),
         duplicate_of=document.duplicate_of and repaired(document.duplicate_of),
     )

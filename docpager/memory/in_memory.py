@@ -163,6 +163,7 @@ class InMemoryArchive:
                 f"Embed them before the document is stored."
             )
         title = parsed.title if document.title is None else document.title
+        author = parsed.author if document.author is None else document.author
         stored = storable(
             replace(
                 document,
@@ -171,6 +172,7 @@ class InMemoryArchive:
                 pages=len(parsed.pages),
                 passages=len(chunks),
                 title=title,
+                author=author,
             )
         )
         unused = self._forget([stored.name])

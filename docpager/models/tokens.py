@@ -14,9 +14,9 @@ import os
 import re
 import tempfile
 import threading
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -83,8 +83,7 @@ class VocabularyCounter:
             return 0
         text = _without_surrogates(text)
         encode = _encoding(self.vocabulary, self.folder).encode_ordinary
-        tokens = sum(len(encode(window)) for window in _windows(text))
-        return tokens if self.exact else math.ceil(_estimate(tokens, _digits(text)))
+        return self._counted(sum(len(encode(window)) for window in _windows(text)), text)
 
     def cut(self, text: str, limit: int) -> str:
         """The longest prefix of `text` that is whole tokens and counts at most `limit`."""
@@ -94,32 +93,33 @@ class VocabularyCounter:
         while width < len(text) and self.count(text[:width]) <= limit:
             width *= 2
         head = text[:width]
-        if width >= len(text) and self.count(text) <= limit:
-            return text
-        return self._cut_head(head, limit)
-
-    def _cut_head(self, head: str, limit: int) -> str:
         encoding = _encoding(self.vocabulary, self.folder)
-        pieces = [
-            piece
-            for window in _windows(_without_surrogates(head))
-            for piece in encoding.decode_tokens_bytes(encoding.encode_ordinary(window))
-        ]
-        costs = accumulate(self._cost(piece) for piece in pieces)
-        kept = sum(1 for cost in costs if math.ceil(cost) <= limit)
+        windows = _windows(_without_surrogates(head))
+        tokens = [token for window in windows for token in encoding.encode_ordinary(window)]
+        if width >= len(text) and self._counted(len(tokens), text) <= limit:
+            return text
+        kept = self._affordable(encoding, tokens, limit)
         while kept > 0:
             # A token may hold a part of a character: what is not whole is dropped at the end.
-            length = len(b"".join(pieces[:kept]).decode("utf-8", errors="ignore"))
+            length = len(encoding.decode_bytes(tokens[:kept]).decode("utf-8", errors="ignore"))
             # subtle: a prefix of the tokens is not always the tokens of the prefix.
             if self.count(head[:length]) <= limit:
                 return head[:length]
             kept -= 1
         return ""
 
-    def _cost(self, piece: bytes) -> float:
+    def _affordable(self, encoding: tiktoken.Encoding, tokens: list[int], limit: int) -> int:
+        """How many of the first tokens count at most `limit` together."""
         if self.exact:
-            return 1.0
-        return _estimate(1, sum(1 for byte in piece if 0x30 <= byte <= 0x39))
+            return min(limit, len(tokens))
+
+        def cost(kept: int) -> int:
+            return self._counted(kept, encoding.decode_bytes(tokens[:kept]).decode("latin-1"))
+
+        return bisect_right(range(len(tokens) + 1), limit, key=cost) - 1
+
+    def _counted(self, tokens: int, text: str) -> int:
+        return tokens if self.exact else math.ceil(_estimate(tokens, _digits(text)))
 
 
 def counter_for(model: str, vocabulary_folder: Path) -> TokenCounter:

@@ -1,0 +1,148 @@
+"""Recognised boxes become lines in reading order; with the extra, scans become documents."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+import pytest
+from click.testing import CliRunner
+from fpdf import FPDF
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docpager import wiring
+from docpager.agent.citations import CitationChecker, ProposedCitation
+from docpager.cli import main
+from docpager.config import load
+from docpager.documents import ocr
+from docpager.documents.loaders import parse_bytes
+from docpager.documents.ocr import Box, reading_lines
+from docpager.documents.pdf_options import PdfOptions
+
+SAMPLES = Path(__file__).parents[2] / "sample_docs"
+
+
+def row(top: float, *cells: tuple[float, float, str]) -> list[Box]:
+    return [Box(left, top, right, top + 20, text) for left, right, text in cells]
+
+
+def scan(pages: list[tuple[Path, int]]) -> bytes:
+    """A PDF of pictures of pages (0-based) of other PDFs."""
+    pdf = FPDF()
+    for path, index in pages:
+        document = pypdfium2.PdfDocument(path)
+        picture = document[index].render(scale=2.5).to_pil()
+        document.close()
+        pdf.add_page()
+        pdf.image(picture, x=0, y=0, w=pdf.w)
+    return bytes(pdf.output())
+
+
+def test_pieces_of_one_line_are_put_together_from_left_to_right() -> None:
+    boxes = [
+        *row(100, (200, 300, "world")),
+        *row(102, (10, 190, "hello")),
+        *row(140, (10, 90, "end")),
+    ]
+    assert reading_lines(boxes) == ["hello world", "end"]
+
+
+def test_columns_of_text_are_read_one_after_the_other_below_a_title() -> None:
+    boxes = row(10, (150, 650, "A title over both columns"))
+    for number in range(6):
+        top = 80 + 30 * number
+        boxes += row(top, (420, 790, f"right {number}"), (10, 380, f"left {number}"))
+    wanted = [f"{side} {number}" for side in ("left", "right") for number in range(6)]
+    assert reading_lines(boxes) == ["A title over both columns", *wanted]
+
+
+def test_rows_of_a_table_stay_together() -> None:
+    boxes = []
+    for number in range(6):
+        boxes += row(80 + 30 * number, (10, 80, f"n{number}"), (300, 360, "7"), (600, 660, "8"))
+    assert reading_lines(boxes) == [f"n{number} 7 8" for number in range(6)]
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda left, top, width, height, text: Box(left, top, left + width, top + height, text),
+            st.floats(0, 1000),
+            st.floats(0, 1000),
+            st.floats(0, 400),
+            st.floats(0, 60),
+            st.text("abc ", max_size=8).map(str.strip),
+        ),
+        max_size=40,
+    )
+)
+def test_no_word_is_lost_or_doubled_wherever_the_boxes_are(boxes: list[Box]) -> None:
+    lines = reading_lines(boxes)
+    said = sorted(" ".join(lines).split())
+    assert said == sorted(word for box in boxes for word in box.text.split())
+    assert all(lines)
+
+
+def test_asking_for_it_without_the_extra_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ocr, "MODULE", "docpager_has_no_such_module")
+    (tmp_path / "a.txt").write_text("words", encoding="utf-8")
+    done = CliRunner().invoke(
+        main, ["ingest", str(tmp_path), "-a", str(tmp_path / "a.duckdb"), "--ocr"]
+    )
+    assert done.exit_code == 2 and "docpager[ocr]" in done.stderr
+    assert not (tmp_path / "a.duckdb").exists()
+
+
+@pytest.mark.ocr
+def test_english_and_chinese_are_recognised_without_a_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    english = SAMPLES / "books" / "life-of-hester-maravell.pdf"
+    (chinese,) = SAMPLES.rglob("qingjia-port-yearbook.pdf")
+    data = scan([(english, 10), (chinese, 5)])
+    pages = parse_bytes("scan.pdf", data, PdfOptions(ocr=True)).document.pages
+    for page, path, index in zip(pages, (english, chinese), (10, 5), strict=True):
+        assert (page.engine, page.flags) == ("rapidocr", ("recognised",))
+        original = pypdfium2.PdfDocument(path)
+        truth = original[index].get_textpage().get_text_range()
+        original.close()
+        told, true = ("".join(filter(str.isalnum, text)) for text in (page.text, truth))
+        pieces = [true[at : at + 6] for at in range(0, len(true) - 6, 6)]
+        assert sum(piece in told for piece in pieces) > len(pieces) * 0.8
+
+
+@pytest.mark.ocr
+def test_a_scan_is_refused_then_recognised_and_quoted(tmp_path: Path) -> None:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    book = SAMPLES / "books" / "life-of-hester-maravell.pdf"
+    (folder / "scan.pdf").write_bytes(scan([(book, 10)]))
+    archive = tmp_path / "a.duckdb"
+    arguments = ["ingest", str(folder), "-a", str(archive), "--json", "--workers", "1"]
+    refused = CliRunner().invoke(main, arguments)
+    assert refused.exit_code == 3
+    assert json.loads(refused.stdout)["files"][0]["reason"] == "no_text_layer"
+    done = CliRunner().invoke(main, [*arguments, "--ocr"])
+    assert done.exit_code == 0, done.stderr
+    assert "recognised" in json.loads(done.stdout)["files"][0]["warnings"][0]
+    with wiring.open_archive(load({"archive": archive})) as opened:
+        page = opened.page("scans/scan.pdf", 1)
+        (first, *_) = opened.page_passages("scans/scan.pdf", 1)
+        quote = next(
+            line for line in page.text.split("\n") if len(line) > 40 and line in first.text
+        )
+        checker = CitationChecker(opened, {first.passage_id})
+        (citation,) = checker.check([ProposedCitation(first.passage_id, quote)])
+    assert citation.verified and citation.page == 1
+    assert page.flags == ("recognised",)
