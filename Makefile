@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO ?= build/demo
 
-.PHONY: check format test test-shared test-embedded bars demo clean
+.PHONY: check format test test-extras test-shared test-embedded bars demo clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -41,10 +41,14 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix docpager tests tools benchmarks
 
 test: $(VENV)/.dev
-	@$(BIN)/pytest -m "not shared and not embedded and not bars"
+	@$(BIN)/pytest -m "not shared and not embedded and not extras and not bars"
+
+test-extras: $(VENV)/.dev
+	@$(PIP) install --editable '.[dev,local,unstructured]'
+	@$(BIN)/pytest -m "extras and not bars"
 
 test-shared: $(VENV)/.dev
-	@$(BIN)/pytest -m "shared and not embedded and not bars"
+	@$(BIN)/pytest -m "shared and not embedded and not extras and not bars"
 
 test-embedded: $(VENV)/.dev weights
 	@$(BIN)/pytest -m "embedded and not bars"
