@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO ?= build/demo
 
-.PHONY: check format test test-shared test-ocr test-embedded test-browser bars demo clean
+.PHONY: check format test test-shared test-ocr test-extras test-embedded test-browser bars demo clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -46,10 +46,14 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix docpager tests tools benchmarks
 
 test: $(VENV)/.dev
-	@$(BIN)/pytest -m "not shared and not embedded and not ocr and not bars and not browser"
+	@$(BIN)/pytest -m "not shared and not embedded and not ocr and not extras and not bars and not browser"
+
+test-extras: $(VENV)/.dev
+	@$(PIP) install --editable '.[dev,local,unstructured]'
+	@$(BIN)/pytest -m "extras and not bars"
 
 test-shared: $(VENV)/.dev
-	@$(BIN)/pytest -m "shared and not embedded and not bars"
+	@$(BIN)/pytest -m "shared and not embedded and not extras and not bars"
 
 test-ocr: $(VENV)/.dev $(VENV)/.ocr
 	@$(BIN)/pytest -m "ocr and not bars"

@@ -231,7 +231,7 @@ def add_tables(composer: Composer, rows: Iterable[Sequence[str]]) -> None:
             titles += 1
         if titles and (titles < len(head) or not header):
             for title in head[:titles]:
-                composer.paragraph(" ".join(dict.fromkeys(filter(None, title))))
+                composer.paragraph(one_line(" ".join(dict.fromkeys(filter(None, title)))))
             head = head[titles:]
             header = ()
         following = next(block, None)

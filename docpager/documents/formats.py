@@ -234,7 +234,7 @@ def _in_zip(data: bytes) -> Format | None:
             return kind
     if "META-INF/container.xml" in names:
         return "epub"
-    return "odf" if "content.xml" in names and "META-INF/manifest.xml" in names else None
+    return "odf" if "content.xml" in names else None
 
 
 def _refuse_locked(data: bytes) -> None:

@@ -17,6 +17,7 @@ from docpager.documents.attachments import Attachment
 from docpager.documents.composing import Composer
 from docpager.documents.html import HtmlPage
 from docpager.documents.outline import OutlinedDocument
+from docpager.documents.packages import encrypted
 from docpager.errors import DocumentError
 
 _SILENCE = {
@@ -88,6 +89,8 @@ def _partition(module: str, data: bytes, **options: Any) -> list[Any]:
 
 
 def _read_xls(data: bytes) -> OutlinedDocument:
+    if _is_locked(data):
+        raise encrypted()
     composer = Composer("xls", paged=True)
     sheet = None
     for element in _partition("xlsx", data, find_subtable=False, infer_table_structure=True):
@@ -100,9 +103,19 @@ def _read_xls(data: bytes) -> OutlinedDocument:
     return composer.document()
 
 
+def _is_locked(data: bytes) -> bool:
+    office: Any = import_module("msoffcrypto")
+    try:
+        return bool(office.OfficeFile(io.BytesIO(data)).is_encrypted())
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - what is wrong with it, its reader will say
+        return False
+
+
 def _read_msg(data: bytes) -> OutlinedDocument:
     elements = _partition("msg", data, process_attachments=False)
-    message = import_module("oxmsg").Message.load(io.BytesIO(data))
+    message: Any = import_module("oxmsg").Message.load(io.BytesIO(data))
     composer = Composer("msg")
     recipients = ", ".join(one.email_address or one.name for one in message.recipients)
     head = {

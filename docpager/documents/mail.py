@@ -21,6 +21,14 @@ from docpager.documents.text import decode
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _PART_LIMIT = 2_000
 _WIDE_CHARSETS = (b"\xff\xfe", b"\xfe\xff")
+_HEADER_FAULTS = (
+    MessageError,
+    ValueError,
+    AttributeError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+)
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
@@ -163,7 +171,15 @@ def _header(message: Message, name: str) -> str:
     """A header's value, as far as it can be understood."""
     try:
         return one_line(str(message.get(name, "") or ""))
-    except (MessageError, ValueError, IndexError, AttributeError, TypeError, LookupError):
+    except (
+        MessageError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        TypeError,
+        LookupError,
+        OverflowError,
+    ):
         # The library fails on some malformed headers: the raw text is better than nothing.
         raw = (value for key, value in message.raw_items() if key.lower() == name.lower())
         return one_line(str(next(iter(raw), "")))

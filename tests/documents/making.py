@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
@@ -215,6 +216,51 @@ def mail(
     for name, data in attachments:
         message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
     return message.as_bytes()
+
+
+def ole(name: str, stream: bytes) -> bytes:
+    """An OLE file of one stream, as the Office programs of before 2007 wrote."""
+    stream = stream.ljust(4096, b"\0")
+    stream += bytes(-len(stream) % 512)
+    count = len(stream) // 512
+    free, end, fat_mark = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+    chain = [fat_mark, end, *range(3, 2 + count), end]
+    fat = struct.pack("<128I", *chain, *[free] * (128 - len(chain)))
+
+    def entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+        coded = f"{name}\0".encode("utf-16-le")
+        head = coded.ljust(64, b"\0") + struct.pack("<HBB", len(coded), kind, 1)
+        links = struct.pack("<III", free, free, child) + bytes(36)
+        return head + links + struct.pack("<IQ", start, size)
+
+    directory = entry("Root Entry", 5, 1, end, 0) + entry(name, 2, free, 2, len(stream))
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16)
+    header += struct.pack(
+        "<HHHHH6xIIIIIIIIII", 62, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, end, 0, end, 0, 0
+    )
+    return header.ljust(512, b"\xff") + fat + directory.ljust(512, b"\0") + stream
+
+
+def xls(rows: Sequence[Sequence[str | float]]) -> bytes:
+    """A workbook of Excel 5 with one sheet, `Lamps`."""
+
+    def record(kind: int, content: bytes = b"") -> bytes:
+        return struct.pack("<HH", kind, len(content)) + content
+
+    def cell(row: int, place: int, value: str | float) -> bytes:
+        where = struct.pack("<HHH", row, place, 0)
+        if isinstance(value, str):
+            return record(0x204, where + struct.pack("<H", len(value)) + value.encode("latin-1"))
+        return record(0x203, where + struct.pack("<d", value))
+
+    head = record(0x809, struct.pack("<HHHH", 0x500, 5, 0, 0))
+    tail = record(0x0A)
+    sheet_at = len(head) + 4 + 6 + 6 + len(tail)
+    listed = record(0x85, struct.pack("<IHB", sheet_at, 0, 5) + b"Lamps")
+    body = record(0x809, struct.pack("<HHHH", 0x500, 0x10, 0, 0))
+    for number, row in enumerate(rows):
+        body += b"".join(cell(number, place, value) for place, value in enumerate(row))
+    return ole("Workbook", head + listed + tail + body + record(0x0A))
 
 
 RTF = (

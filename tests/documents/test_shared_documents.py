@@ -8,9 +8,8 @@ import re
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,22 +75,37 @@ class Outcome:
         return "\n".join(page.text for page in self.pages)
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[str, Any]]:
+@dataclass(frozen=True)
+class Ingested:
     """The archive of the whole folder, and the report of the command that made it."""
+
+    archive: Archive
+    report: Mapping[str, Any]
+
+    def outcome_of(self, file: str) -> Outcome:
+        name = f"docs/{file}"
+        (said,) = (one for one in self.report["files"] if one["path"] == name)
+        rows = {row.name: row for row in self.archive.documents()}
+        row = rows.get(name)
+        pages = () if row is None or row.state != "ready" else range(1, row.pages + 1)
+        return Outcome(
+            said,
+            row,
+            [self.archive.page(name, number) for number in pages],
+            [one.removeprefix(f"{name}/") for one in rows if one.startswith(f"{name}/")],
+        )
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ingested]:
     home = tmp_path_factory.mktemp("shared")
-    return ingested(home, folder())
-
-
-@cache
-def ingested(home: Path, source: Path, *options: str) -> tuple[Path, Mapping[str, Any]]:
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("DOCPAGER_", "OPENAI_"))
     }
     done = subprocess.run(
-        [sys.executable, "-m", "docpager", "ingest", str(source), "--json", *options],
+        [sys.executable, "-m", "docpager", "ingest", str(folder()), "--json"],
         cwd=home,
         env={**kept, "HOME": str(home)},
         capture_output=True,
@@ -99,23 +113,8 @@ def ingested(home: Path, source: Path, *options: str) -> tuple[Path, Mapping[str
         check=False,
     )
     assert done.returncode in {0, 3}, done.stderr
-    return home / "docpager.duckdb", json.loads(done.stdout)
-
-
-def outcome_of(archive: tuple[Path, Mapping[str, Any]], file: str) -> Outcome:
-    path, report = archive
-    name = f"docs/{file}"
-    (said,) = (one for one in report["files"] if one["path"] == name)
-    with Archive.open(path, clock=SystemClock()) as opened:
-        rows = {row.name: row for row in opened.documents()}
-        row = rows.get(name)
-        pages = () if row is None or row.state != "ready" else range(1, row.pages + 1)
-        return Outcome(
-            said,
-            row,
-            [opened.page(name, number) for number in pages],
-            [one.removeprefix(f"{name}/") for one in rows if one.startswith(f"{name}/")],
-        )
+    with Archive.open(home / "docpager.duckdb", clock=SystemClock()) as archive:
+        yield Ingested(archive, json.loads(done.stdout))
 
 
 def problems(expect: Entry, outcome: Outcome) -> list[str]:
@@ -183,15 +182,12 @@ def mark_problems(expect: Entry, outcome: Outcome) -> list[str]:
 
 
 @pytest.mark.parametrize("file", manifest())
-def test_a_hard_file_comes_out_as_its_manifest_says(
-    archive: tuple[Path, Mapping[str, Any]], file: str
-) -> None:
-    assert problems(manifest()[file]["expect"], outcome_of(archive, file)) == []
+def test_a_hard_file_comes_out_as_its_manifest_says(ingested: Ingested, file: str) -> None:
+    assert problems(manifest()[file]["expect"], ingested.outcome_of(file)) == []
 
 
-def test_no_passage_is_longer_than_the_limit(archive: tuple[Path, Mapping[str, Any]]) -> None:
-    path, report = archive
-    with Archive.open(path, clock=SystemClock()) as opened:
-        passages = opened.passages([f"P{n}" for n in range(1, report["passages"] + 1)])
-    assert len(passages) == report["passages"] > 0
+def test_no_passage_is_longer_than_the_limit(ingested: Ingested) -> None:
+    count = ingested.report["passages"]
+    passages = ingested.archive.passages([f"P{number}" for number in range(1, count + 1)])
+    assert len(passages) == count > 0
     assert max(passage.tokens for passage in passages) <= CHUNK_LIMIT
