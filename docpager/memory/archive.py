@@ -30,7 +30,6 @@ from docpager.memory.catalogue import (
     find_document,
     glob_pattern,
     no_such_page,
-    repaired,
     storable,
 )
 from docpager.memory.ranking import best
@@ -42,6 +41,7 @@ from docpager.memory.vectors import (
     unit_rows,
 )
 from docpager.protocols import Clock, Vectors
+from docpager.surrogates import repaired
 from docpager.types import (
     Chunk,
     Document,

@@ -19,12 +19,12 @@ from docpager.memory.catalogue import (
     find_document,
     glob_pattern,
     no_such_page,
-    repaired,
     storable,
 )
 from docpager.memory.ranking import best
 from docpager.memory.vectors import unit_query, unit_rows
 from docpager.protocols import Vectors
+from docpager.surrogates import repaired
 from docpager.types import (
     Chunk,
     Document,
