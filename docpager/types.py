@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from docpager.errors import Bound, FailureReason
 
-DocumentState = Literal["ready", "failed", "duplicate"]
+DocumentState = Literal["pending", "ready", "failed", "duplicate"]
 SearchMode = Literal["hybrid", "lexical", "vector"]
 ToolMode = Literal["tools", "json", "text", "guided"]
 AnswerStatus = Literal[
@@ -104,6 +104,10 @@ class Document:
     message: str | None = None
     duplicate_of: str | None = None
     """Name of the document with the same bytes, where `state` is `duplicate`."""
+    attempts: int = 0
+    """How often these bytes were read, or tried to be."""
+    reader: str = ""
+    """What read them: the tools' versions and the limits they were held to."""
 
 
 FileStatus = Literal["added", "updated", "unchanged", "moved", "duplicate", "failed"]

@@ -249,6 +249,7 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
     status = ArchiveStatus(
         ready=2,
         failed=(failed,),
+        pending=0,
         duplicates=1,
         passages=32,
         pages=12,

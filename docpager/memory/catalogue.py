@@ -15,6 +15,7 @@ from docpager.surrogates import has_lone_surrogate, repaired
 from docpager.types import PAGE_SEPARATOR, Chunk, Document, EmbedderIdentity, ParsedDocument
 
 _SHOWN = 5
+_UNREAD = "it was found and not read yet. Run `docpager ingest` again."
 
 
 def check_chunks(document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk]) -> None:
@@ -87,7 +88,7 @@ def find_document(documents: Sequence[Document], name: str) -> Document:
     if document.state == "duplicate" and document.duplicate_of in by_name:
         document = by_name[document.duplicate_of]
     if document.state != "ready":
-        reason = document.message or document.reason or "it was not stored"
+        reason = document.message or document.reason or _UNREAD
         raise UserError(f"{document.name!r} has no text in the archive: {reason}")
     return document
 

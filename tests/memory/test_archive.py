@@ -23,6 +23,7 @@ import pytest
 from docpager.errors import ArchiveError, ArchiveLocked, UserError
 from docpager.memory import archive as archive_module
 from docpager.memory.archive import Archive, ArchiveFile, open_writer
+from docpager.memory.db import connect
 from docpager.memory.vectors import (
     check_identity,
     check_probe,
@@ -155,6 +156,21 @@ def test_a_query_vector_of_zeros_is_near_to_nothing_and_nan_is_refused(tmp_path:
         assert [hit.score for hit in archive.vector_search(zeros, 5)] == [0.0]
         with pytest.raises(ArchiveError, match="not finite"):
             archive.vector_search(zeros + np.nan, 5)
+
+
+def test_an_archive_of_the_first_schema_is_brought_to_the_newest(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with connect(path, archive_module.MIGRATIONS[:1], clock=CLOCK) as connection:
+        connection.execute(
+            "INSERT INTO document VALUES (1, 'c/x', 'failed', '0', 1, '/', 2, true, 0, 0, NULL,"
+            " 'damaged', 'Get it anew.', NULL)"
+        )
+    with pytest.raises(ArchiveError, match="older docpager"):
+        Archive.open(path, clock=CLOCK)
+    fill(path, a=["one"])
+    with Archive.open(path, clock=CLOCK) as archive:
+        (failed,) = archive.status().failed
+        assert (failed.attempts, failed.reader, failed.mtime_ns) == (0, "", 2)
 
 
 # ---- the embedder's identity
