@@ -154,6 +154,13 @@ def _command(*settings: str) -> Callable[[Callable[..., int]], click.Command]:
     return make
 
 
+def _given(
+    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """Values of a repeatable option; None where it was not given, so that other sources count."""
+    return values or None
+
+
 _MODEL_SETTINGS = (
     "model",
     "base_url",
@@ -185,31 +192,78 @@ def _model_options(function: F) -> F:
     return function
 
 
-@_command("workers", "embedder")
+_INGEST_SETTINGS = (
+    "workers",
+    "embedder",
+    "include",
+    "exclude",
+    "file_timeout",
+    "page_timeout",
+    "worker_memory",
+    "max_file_size",
+    "max_page_characters",
+)
+
+
+@_command(*_INGEST_SETTINGS)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--prune", is_flag=True, help="Forget documents whose file is gone from PATH.")
+@click.option("--retry-failed", is_flag=True, help="Try again all that failed before.")
+@click.option(
+    "--include",
+    multiple=True,
+    callback=_given,
+    metavar="GLOB",
+    help="From folders, only files that fit (gitignore syntax; repeatable).",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    callback=_given,
+    metavar="GLOB",
+    help="From folders, not what fits; so does a file .docpagerignore in any folder.",
+)
+@click.option("--profile", is_flag=True, help="Say where the time went.")
 @click.option("--workers", type=int, metavar="N", help="Parsing processes.")
 @click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
-def ingest(config: Config, paths: tuple[str, ...]) -> int:
+@click.option("--file-timeout", type=float, metavar="SECONDS", help="Bound for one file (300).")
+@click.option("--page-timeout", type=float, metavar="SECONDS", help="Bound for one page (60).")
+@click.option("--worker-memory", type=int, metavar="MB", help="Bound for one process (4096).")
+@click.option("--max-file-size", type=int, metavar="MB", help="Largest file (1024; text 256).")
+@click.option(
+    "--max-page-characters", type=int, metavar="N", help="Longest page (10000000 characters)."
+)
+def ingest(
+    config: Config, paths: tuple[str, ...], prune: bool, retry_failed: bool, profile: bool
+) -> int:
     """Read files and folders into the archive; unchanged ones cost nothing.
 
     \b
     Example:
-      docpager ingest ./reports notes.md
+      docpager ingest ./reports notes.md --exclude "drafts/"
     """
     from docpager import api, render
 
     shown = config.progress and not config.quiet and not config.json
     with render.IngestProgress(shown, config.color) as progress:
-        report = api.ingest_paths(paths, config=config, on_progress=progress)
+        report = api.ingest_paths(
+            paths,
+            config=config,
+            on_progress=progress,
+            prune=prune,
+            retry_failed=retry_failed,
+        )
     if config.json:
-        render.write_json(render.report_record(report))
-    elif not config.quiet:
-        render.say(render.report_text(report))
-    failed = [file for file in report.files if file.status == "failed"]
-    if failed and not config.json:
-        rows = [(file.reason or "", file.path, file.message or "") for file in failed]
-        render.say(render.failures_text(rows))
-    return 3 if failed else 0
+        record = render.report_record(report, profile=profile, full=config.verbose)
+        render.write_json(record)
+    else:
+        if not config.quiet:
+            render.say(render.report_text(report, full=config.verbose))
+        if failures := render.report_failures(report):
+            render.say(failures)
+        if profile:
+            render.say(render.profile_text(report))
+    return 3 if report.failed else 0
 
 
 @_command(*_MODEL_SETTINGS, "max_steps", "max_tokens", "seed", "session", "trace", "keep_runs")
@@ -328,12 +382,13 @@ def read(config: Config, document: str, page: int | None) -> int:
 
 
 @_command()
-def status(config: Config) -> int:
+@click.option("--failed", is_flag=True, help="Only the failed files, with all that is known.")
+def status(config: Config, failed: bool) -> int:
     """Say what is in the archive, and which files failed and why.
 
     \b
     Example:
-      docpager status -a reports.duckdb
+      docpager status --failed
     """
     from docpager import render, wiring
 
@@ -341,6 +396,10 @@ def status(config: Config) -> int:
         found = archive.status()
     if config.json:
         render.write_json(render.status_record(config.archive.name, found))
+    elif failed and found.failed:
+        render.write(render.failed_text(found))
+    elif failed:
+        render.say("No file failed.")
     else:
         render.write(render.status_text(config.archive.name, found))
     return 0

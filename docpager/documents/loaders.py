@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from docpager.documents.chunking import ChunkSize, chunk_document
 from docpager.documents.formats import HEAD_BYTES, detect, looks_binary
 from docpager.documents.outline import OutlinedDocument
+from docpager.documents.pacing import pages_over
+from docpager.documents.walking import open_regular
 from docpager.errors import DocumentError
 from docpager.protocols import TokenCounter
 from docpager.types import Chunk, ParsedDocument
 
-MAX_PDF_BYTES = 1 << 30
-MAX_TEXT_BYTES = 256 << 20
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """How large a file may be, and what comes out of it; more is `too_large`."""
+
+    file_bytes: int = 1 << 30
+    page_characters: int = 10_000_000
+
+    @property
+    def text_bytes(self) -> int:
+        """Of a file that is text itself, which takes many times its size while it is cut."""
+        return self.file_bytes // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,8 @@ class ParsedFile:
     mtime_ns: int
     parsed: ParsedDocument
     chunks: tuple[Chunk, ...]
+    seconds: float = field(default=0.0, compare=False)
+    """What it took to read and cut, as its worker measured it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +52,7 @@ class ParseTask:
     counter: TokenCounter
     """Picklable itself."""
     size: ChunkSize = field(default_factory=ChunkSize)
-    max_pdf_bytes: int = MAX_PDF_BYTES
-    max_text_bytes: int = MAX_TEXT_BYTES
+    limits: SizeLimits = field(default_factory=SizeLimits)
 
     def __call__(self, path: str) -> ParsedFile:
         """Read, parse and chunk the file.
@@ -48,8 +60,11 @@ class ParseTask:
         Raises:
             DocumentError: with the reason why it cannot be.
         """
+        began = time.perf_counter()
         data, status = self._read(path)
         outlined = parse_bytes(Path(path).name, data)
+        pages_over()
+        self._refuse_long_pages(outlined)
         chunks = chunk_document(outlined, self.counter, self.size)
         if not chunks:
             raise _empty()
@@ -59,15 +74,13 @@ class ParseTask:
             status.st_mtime_ns,
             outlined.document,
             chunks,
+            time.perf_counter() - began,
         )
 
     def _read(self, path: str) -> tuple[bytes, os.stat_result]:
         try:
-            # A FIFO that took the place of a file since it was found must not be waited for.
-            with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
+            with open_regular(path) as file:
                 status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise DocumentError("unreadable", "It is not a regular file. Leave it out.")
                 self._refuse_large(Path(path).name, file.read(HEAD_BYTES), status.st_size)
                 file.seek(0)
                 return file.read(), status
@@ -75,13 +88,24 @@ class ParseTask:
             raise unreadable(error) from error
 
     def _refuse_large(self, name: str, head: bytes, size: int) -> None:
-        limit = self.max_pdf_bytes if detect(name, head) == "pdf" else self.max_text_bytes
+        kind = detect(name, head)
+        limit = self.limits.file_bytes if kind == "pdf" else self.limits.text_bytes
         if size > limit:
             raise DocumentError(
                 "too_large",
                 f"The file has {size / 1e6:,.0f} MB, {limit / 1e6:,.0f} MB is the limit. "
-                "Split it into smaller files.",
+                "Split it into smaller files, or allow more with --max-file-size.",
             )
+
+    def _refuse_long_pages(self, outlined: OutlinedDocument) -> None:
+        limit = self.limits.page_characters
+        for page in outlined.document.pages:
+            if len(page.text) > limit:
+                raise DocumentError(
+                    "too_large",
+                    f"Page {page.page_number} has {len(page.text):,} characters, {limit:,} is the "
+                    "limit. Split it, or allow more with --max-page-characters.",
+                )
 
 
 def parse_file(path: str) -> OutlinedDocument:

@@ -21,6 +21,7 @@ import pypdfium2.raw as pdfium_c
 
 from docpager.documents.normalise import clean, one_line
 from docpager.documents.outline import OutlinedDocument
+from docpager.documents.pacing import page_begun
 from docpager.documents.pdf_headings import Bookmark, Sheet, find_headings, printed_title
 from docpager.documents.quality import looks_garbled
 from docpager.errors import DocumentError
@@ -48,7 +49,10 @@ def read_pdf(data: bytes) -> OutlinedDocument:
     document, mended = _open(data)
     with closing(document):
         second = _SecondOpinion(data)
-        read = [_read_page(document, index, second, mended) for index in range(len(document))]
+        read = []
+        for index in range(len(document)):
+            page_begun(index + 1)
+            read.append(_read_page(document, index, second, mended))
         title = _metadata_title(document)
         bookmarks = tuple(_bookmarks(document))
     pages = tuple(page for page, _ in read)

@@ -500,6 +500,10 @@ class ArchiveFile:
         with db.mapped_errors(self._path):
             return _read_documents(self._connection)
 
+    def embedder_identity(self) -> EmbedderIdentity | None:
+        """Which embedder made the vectors; None while nothing was ingested."""
+        return self._meta.identity
+
     def missing_vectors(self, text_hashes: Sequence[str]) -> frozenset[str]:
         """Those of `text_hashes` for which the archive has no vector yet."""
         with db.mapped_errors(self._path):
