@@ -133,7 +133,9 @@ def _begin(ctx: click.Context, flags: dict[str, object]) -> None:
     state.debug = bool(state.flags.get("debug"))
 
 
-def _command(*settings: str) -> Callable[[Callable[..., int]], click.Command]:
+def _command(
+    *settings: str, group: click.Group = main
+) -> Callable[[Callable[..., int]], click.Command]:
     """A command whose function is given the Config and its own parameters, and returns the exit
     code. `settings` are those of its options that belong to the Config."""
 
@@ -149,7 +151,7 @@ def _command(*settings: str) -> Callable[[Callable[..., int]], click.Command]:
             state.debug = config.debug
             ctx.exit(function(config, **params))
 
-        return main.command(name=function.__name__.rstrip("_"))(_common_options(run))
+        return group.command(name=function.__name__.rpartition("_")[2])(_common_options(run))
 
     return make
 
@@ -529,3 +531,40 @@ def trace(config: Config, run: str | None) -> int:
     else:
         render.write("\n".join(render.event_text(event, config.verbose) for event in events))
     return 0
+
+
+@main.group()
+def bench() -> None:
+    """Measure docpager on this machine, with what it makes for the purpose.
+
+    \b
+    Example:
+      docpager bench ingest
+    """
+
+
+@_command("workers", group=bench)
+@click.option("--workers", type=int, metavar="N", help="Parsing processes.")
+@click.option("--files", type=click.IntRange(min=1), default=4, metavar="N", help="Of each kind.")
+@click.option("--pages", type=click.IntRange(min=1), default=300, metavar="N", help="Of each file.")
+@click.option("--rounds", type=click.IntRange(min=1), default=3, metavar="N", help="Medians.")
+def bench_ingest(config: Config, **sizes: int) -> int:
+    """Time an ingest beside bare pypdfium2 text extraction, over PDFs made for it.
+
+    Exit code 1 where it is slower than 60% of bare reading (bare up to 150 pages/s a process), or
+    than 800 passages/s (where bare is faster).
+
+    \b
+    Example:
+      docpager bench ingest --workers 2 --files 4 --pages 300
+    """
+    from docpager import render
+    from docpager.bench.ingest import measure
+
+    say = (lambda text: None) if config.quiet or config.json else render.say
+    measured = measure(config, **sizes, say=say)
+    if config.json:
+        render.write_json(render.bench_record(measured))
+    else:
+        render.write(render.bench_text(measured))
+    return 0 if all(item.passed for item in measured) else 1

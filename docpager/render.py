@@ -35,6 +35,7 @@ from docpager.types import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from docpager.bench.ingest import Measured
     from docpager.memory.archive import ArchiveStatus
     from docpager.models.inventory import Inventory
     from docpager.runs import Run
@@ -538,6 +539,38 @@ def failures_text(failed: Iterable[tuple[str, str, str]]) -> str:
         lines.append(f"{reason} ({count})")
         for _, name, message in (row for row in rows if row[0] == reason):
             lines.append(f"  {name}: {message}")
+    return "\n".join(lines)
+
+
+def bench_record(measured: Sequence[Measured]) -> dict[str, JSONValue]:
+    """What `bench ingest --json` prints."""
+    return {
+        "schema": SCHEMA,
+        "kinds": [
+            {
+                "kind": item.kind,
+                "pages": item.pages,
+                "passages": item.passages,
+                "processes": item.processes,
+                "bare_pages_per_s": round(item.bare_pages_per_s, 1),
+                "pages_per_s": round(item.pages_per_s, 1),
+                "passages_per_s": round(item.passages_per_s, 1),
+                "share": round(item.share, 3),
+                "passed": item.passed,
+            }
+            for item in measured
+        ],
+    }
+
+
+def bench_text(measured: Sequence[Measured]) -> str:
+    """A table: bare reading, the ingest, its share, and whether that is enough."""
+    lines = [f"{'':8}{'pages':>7}{'bare/s':>9}{'pages/s':>9}{'share':>8}{'passages/s':>12}"]
+    for item in measured:
+        lines.append(
+            f"{item.kind:8}{item.pages:7}{item.bare_pages_per_s:9.0f}{item.pages_per_s:9.0f}"
+            f"{item.share:8.0%}{item.passages_per_s:12.0f}  {'ok' if item.passed else 'too slow'}"
+        )
     return "\n".join(lines)
 
 
