@@ -558,10 +558,10 @@ def bench_ingest(config: Config, **sizes: int) -> int:
     Example:
       docpager bench ingest --workers 2 --files 4 --pages 300
     """
-    from docpager import render
+    from docpager import render, wiring
     from docpager.bench.ingest import measure
 
-    say = (lambda text: None) if config.quiet or config.json else render.say
+    say = wiring.silent if config.quiet or config.json else render.say
     measured = measure(config, **sizes, say=say)
     if config.json:
         render.write_json(render.bench_record(measured))
