@@ -22,6 +22,7 @@ import pytest
 
 from docpager.errors import ArchiveError, ArchiveLocked, UserError
 from docpager.memory import archive as archive_module
+from docpager.memory import postings
 from docpager.memory.archive import Archive, ArchiveFile, open_writer
 from docpager.memory.db import connect
 from docpager.memory.vectors import (
@@ -92,6 +93,21 @@ def test_writing_in_many_bursts_is_as_good_as_in_one(tmp_path: Path) -> None:
             )
             assert archive.status().passages == 24
     assert found[0] == found[1]
+
+
+def test_postings_are_folded_in_as_many_steps_as_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {f"d{at}": [f"word{at} common", f"word{at % 3} rare{at}"] for at in range(12)}
+    found = []
+    for at_once in (1_000_000, 7):
+        monkeypatch.setattr(postings, "FOLDED_AT_ONCE", at_once)
+        path = tmp_path / f"{at_once}.duckdb"
+        for name, passages in texts.items():
+            fill(path, **{name: passages})
+        with Archive.open(path, clock=CLOCK) as archive:
+            found.append([archive.lexical_search(q, 20) for q in ("common", "word1", "rare7")])
+    assert found[0] == found[1] and all(found[0])
 
 
 def test_status_counts_what_is_there(tmp_path: Path) -> None:
