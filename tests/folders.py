@@ -10,7 +10,7 @@ from pathlib import Path
 import pikepdf
 from fpdf import FPDF
 
-WORDS = ["harbour", "lamp", "pilot", "ledger", "storm", "winter", "keeper", "rope", "tide", "signal", "ferry", "anchor"]
+WORDS = ("harbour", "lamp", "pilot", "ledger", "storm", "winter", "keeper", "rope", "tide")
 LIMITS = ("--max-file-size", "1")
 """Under which the file that is too large is; 256 KB for text."""
 
