@@ -261,6 +261,8 @@ def ingest(
     else:
         if not config.quiet:
             render.say(render.report_text(report, full=config.verbose))
+            if warnings := render.warnings_text(report, config.verbose):
+                render.say(warnings)
         if failures := render.report_failures(report):
             render.say(failures)
         if profile:

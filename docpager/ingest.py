@@ -27,16 +27,17 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from docpager.documents.attachments import with_attachments
+from docpager.documents.formats import READ
 from docpager.documents.ignoring import Selection
 from docpager.documents.loaders import ParsedFile
 from docpager.documents.walking import FoundFile, Walk, walk
 from docpager.errors import DocumentError, ModelAuthError, ModelError, NothingToDo
-from docpager.plan import Plan, Step, hash_file
+from docpager.plan import Families, Plan, Retries, Step, hash_file, row_of
 from docpager.protocols import ArchiveWriter, Clock, Embedder, Vectors
 from docpager.types import (
     Chunk,
     Document,
-    DocumentState,
     FileOutcome,
     IngestCounts,
     IngestProfile,
@@ -51,7 +52,7 @@ Progress = Callable[[IngestCounts], None]
 
 _FAILED_BATCHES = 3
 """So many embedding calls failed in a row are the endpoint's fault, not the documents'."""
-_LEAVE_S = 30.0
+_LEAVE_S = 5.0
 """How long an ingest that was interrupted waits for the commit or the call it is in."""
 _LOOK_EVERY_S = 0.1
 
@@ -119,7 +120,10 @@ def ingest(
     watch = _Stopwatch(clock)
     with watch.stage("walk"):
         found = walk(paths, known, options.selection)
-    plan = Plan(known, options.reader, options.retry_failed, watch.timed("hash", hash_file))
+    retries = Retries(options.reader, options.retry_failed)
+    families = Families(known, found.files, retries)
+    hashing = watch.timed("hash", hash_file)
+    plan = Plan(families.files.values(), retries, families.unsettled, hashing)
     if not found.files and not (options.prune and any(plan.gone(found))):
         raise NothingToDo(_nothing(found))
     committer = _Committer(
@@ -137,14 +141,17 @@ def ingest(
         batch = _Batch(clock, flush_at or FlushAt())
         with closing(_parsed(plan.steps(found.files), parse)) as results:
             for step, result in watch.waits(results):
-                if batch.add(_Pending(step, result)):
+                for member, outcome in families.members(step, result):
+                    due = batch.add(_Pending(member, outcome))
+                if due:
                     with watch.stage("wait to write"):
                         behind.put(batch.take())
         with watch.stage("wait to write"):
             behind.put(batch.take())
             behind.finish()
     gone, dropped = plan.gone(found)
-    committer.forget(gone, dropped, options.prune)
+    with_theirs = with_attachments(gone, [document.name for document in known])
+    committer.forget(with_theirs, dropped, options.prune)
     return _report(committer, found, watch)
 
 
@@ -153,7 +160,7 @@ def _nothing(found: Walk) -> str:
         return (
             f"No documents were found, and {len(found.left_out)} entries left out. `-v` lists them."
         )
-    return "No documents were found. Name files, or folders that hold some."
+    return f"No documents were found. Name files or folders with {READ} files."
 
 
 def _parsed(
@@ -349,7 +356,7 @@ class _Committer:
             return
         with self._watch.stage("write"), self._open_writer() as writer, writer.together():
             for file in files:
-                writer.record(_row(Step(file, "added", attempts=0), "pending"))
+                writer.record(row_of(Step(file, "added", attempts=0), "pending"))
 
     def commit(self, pending: Sequence[_Pending]) -> None:
         """Embed steps, then commit them in order.
@@ -447,6 +454,8 @@ class _Committer:
 
     def _commit(self, item: _Pending, embedded: _Embedded, writer: ArchiveWriter) -> FileOutcome:
         step, result = item.step, item.result
+        if step.gone:
+            writer.remove(step.gone)
         error = step.error or self._error_of_original(step)
         if isinstance(result, DocumentError):
             error = result
@@ -460,17 +469,18 @@ class _Committer:
         if step.recorded:
             pass
         elif error is not None:
-            row = replace(_row(step, "failed"), reason=error.reason, message=str(error))
+            row = replace(row_of(step, "failed"), reason=error.reason, message=str(error))
             writer.record(replace(row, reader=self._reader))
         elif isinstance(result, ParsedFile):
             self._store(step, result, writer)
         elif step.status == "moved":
-            writer.rename(step.other, _row(step, "ready"))
+            writer.rename(step.other, row_of(step, "ready"))
         elif step.other:
-            writer.record(replace(_row(step, "duplicate"), duplicate_of=step.other))
+            writer.record(replace(row_of(step, "duplicate"), duplicate_of=step.other))
         else:
-            writer.record(_row(step, "ready"))
-        return _outcome(step, error)
+            writer.record(row_of(step, "ready"))
+        warnings = result.parsed.warnings if isinstance(result, ParsedFile) else ()
+        return _outcome(step, error, warnings)
 
     def _error_of_original(self, step: Step) -> DocumentError | None:
         """Why a duplicate fails: because the document that it is a copy of did in this ingest."""
@@ -485,7 +495,7 @@ class _Committer:
 
     def _store(self, step: Step, result: ParsedFile, writer: ArchiveWriter) -> None:
         row = replace(
-            _row(step, "ready"),
+            row_of(step, "ready"),
             content_hash=result.content_hash,
             size=result.size,
             mtime_ns=result.mtime_ns,
@@ -502,7 +512,14 @@ class _Committer:
         self.outcomes.append(outcome)
         self._failed += outcome.status == "failed"
         self._progress(
-            IngestCounts(len(self.outcomes), self._total, self.pages, self.passages, self._failed)
+            IngestCounts(
+                len(self.outcomes),
+                # Attachments come on top of the files that were counted.
+                max(self._total, len(self.outcomes)),
+                self.pages,
+                self.passages,
+                self._failed,
+            )
         )
 
 
@@ -511,21 +528,11 @@ def _put(writer: ArchiveWriter, vectors: dict[str, Vectors]) -> None:
         writer.put_vectors(tuple(vectors), np.stack(tuple(vectors.values())))
 
 
-def _row(step: Step, state: DocumentState) -> Document:
-    return Document(
-        name=step.file.name,
-        state=state,
-        content_hash=step.content_hash,
-        size=step.file.size,
-        root=step.file.root,
-        mtime_ns=step.file.mtime_ns,
-        attempts=step.attempts,
-    )
-
-
-def _outcome(step: Step, error: DocumentError | None) -> FileOutcome:
+def _outcome(
+    step: Step, error: DocumentError | None, warnings: tuple[str, ...] = ()
+) -> FileOutcome:
     if error is None:
-        return FileOutcome(step.file.name, step.status)
+        return FileOutcome(step.file.name, step.status, warnings=warnings)
     return FileOutcome(step.file.name, "failed", error.reason, str(error), tried=not step.recorded)
 
 

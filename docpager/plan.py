@@ -10,10 +10,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from docpager.documents.loaders import unreadable
+from docpager.documents.attachments import attached_to
+from docpager.documents.loaders import AttachedFile, ParsedFile, unreadable
 from docpager.documents.walking import FoundFile, Walk, open_regular, path_of
 from docpager.errors import DocumentError, FailureReason
-from docpager.types import Document, FileStatus
+from docpager.types import Document, DocumentState, FileStatus
 
 _PASSING: frozenset[FailureReason] = frozenset({"unreadable", "embedding_failed"})
 """Reasons that are not the file's own: it is tried again at every ingest."""
@@ -38,6 +39,40 @@ class Step:
     """Whether the archive knows all of this already."""
     attempts: int = 1
     """How often these bytes will have been read after this step."""
+    heir: str = ""
+    """The duplicate that takes over the text which this name held so far."""
+    gone: tuple[str, ...] = ()
+    """Names of what was attached to the file and is no more."""
+
+
+def row_of(step: Step, state: DocumentState) -> Document:
+    """The archive's row of the file that a step is about, before its content is known."""
+    return Document(
+        name=step.file.name,
+        state=state,
+        content_hash=step.content_hash,
+        size=step.file.size,
+        root=step.file.root,
+        mtime_ns=step.file.mtime_ns,
+        attempts=step.attempts,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Which files that failed are tried again though their bytes have not changed."""
+
+    reader: str = ""
+    """What files are read with now; what failed under another is tried again."""
+    every: bool = False
+
+    def wants(self, row: Document) -> bool:
+        """Whether a failed row is worth another try."""
+        if self.every or row.reason is None or row.reason in _PASSING:
+            return True
+        if row.reader != self.reader:
+            return True
+        return row.reason in _COSTLY and row.attempts < _COSTLY_ATTEMPTS
 
 
 class Plan:
@@ -50,21 +85,21 @@ class Plan:
     def __init__(
         self,
         known: Iterable[Document],
-        reader: str,
-        retry_failed: bool = False,
+        retries: Retries,
+        unsettled: frozenset[str] = frozenset(),
         on_hash: Callable[[str], str] | None = None,
     ) -> None:
         """Plan for an archive that holds `known`.
 
         Args:
-            known: All rows of the archive.
-            reader: What files are read with now; what failed under another is tried again.
-            retry_failed: Try all again that failed.
+            known: All rows of files.
+            retries: What is tried again.
+            unsettled: Names of files of which something attached is worth another try.
             on_hash: Gives the hash of the file at a path; `hash_file` by default.
         """
         self._known = {document.name: document for document in known}
-        self._reader = reader
-        self._retry_failed = retry_failed
+        self._retries = retries
+        self._unsettled = unsettled
         self._hash = on_hash or hash_file
         self._moved: set[str] = set()
         """Old names of what moved."""
@@ -126,33 +161,28 @@ class Plan:
     def _unchanged(self, file: FoundFile, row: Document) -> Step | None:
         """The step for the same bytes under the same name; None if they must be read again."""
         if row.state == "failed":
-            if row.reason is None or self._is_tried_again(row.reason, row):
+            if row.reason is None or self._retries.wants(row):
                 return None
             error = DocumentError(row.reason, row.message or "")
             return Step(
                 file, "failed", row.content_hash, error=error, recorded=True, attempts=row.attempts
             )
         holder = self._stored.get(row.content_hash)
-        if holder is None:
+        if holder is None or file.name in self._unsettled:
             return None
         other = "" if holder == file.name else holder
         recorded = row.state == "ready" or not other or row.duplicate_of == other
         return Step(file, "unchanged", row.content_hash, other=other, recorded=recorded)
 
-    def _is_tried_again(self, reason: FailureReason, row: Document) -> bool:
-        if self._retry_failed or reason in _PASSING or row.reader != self._reader:
-            return True
-        return reason in _COSTLY and row.attempts < _COSTLY_ATTEMPTS
-
     def _unread(self, file: FoundFile, error: DocumentError) -> Step:
         row = self._known.get(file.name)
         attempts = row.attempts + 1 if row and row.reason == "unreadable" else 1
-        self._forget(file.name)
-        return Step(file, "failed", error=error, attempts=attempts)
+        heir = self._forget(file.name)
+        return Step(file, "failed", error=error, attempts=attempts, heir=heir)
 
     def _anew(self, file: FoundFile, content_hash: str) -> Step:
         """The step for bytes that are new under this name."""
-        self._forget(file.name)
+        heir = self._forget(file.name)
         other = self._stored.get(content_hash)
         if other is None:
             self._stored[content_hash] = file.name
@@ -161,29 +191,31 @@ class Plan:
             status: FileStatus = "updated" if had_text else "added"
             again = row is not None and row.content_hash == content_hash
             attempts = row.attempts + 1 if row and again else 1
-            return Step(file, status, content_hash, parse=True, attempts=attempts)
+            return Step(file, status, content_hash, parse=True, attempts=attempts, heir=heir)
         holder = self._known.get(other)
         if holder is not None and not os.path.lexists(path_of(holder)):
             self._moved.add(other)
             self._stored[content_hash] = file.name
             self._copies[file.name] = self._copies.pop(other, set())
-            return Step(file, "moved", content_hash, other=other)
+            return Step(file, "moved", content_hash, other=other, heir=heir)
         self._copies.setdefault(other, set()).add(file.name)
-        return Step(file, "duplicate", content_hash, other=other)
+        return Step(file, "duplicate", content_hash, other=other, heir=heir)
 
-    def _forget(self, name: str) -> None:
-        """What `name` held is replaced; a duplicate of it, if there is one, keeps the text."""
+    def _forget(self, name: str) -> str:
+        """What `name` held is replaced; the duplicate that keeps its text, if there is one."""
         for copies in self._copies.values():
             copies.discard(name)
         row = self._known.get(name)
         if row is None or self._stored.get(row.content_hash) != name:
-            return
+            return ""
         del self._stored[row.content_hash]
         copies = self._copies.pop(name, set())
-        if copies:
-            heir = min(copies)
-            self._stored[row.content_hash] = heir
-            self._copies[heir] = copies - {heir}
+        if not copies:
+            return ""
+        heir = min(copies)
+        self._stored[row.content_hash] = heir
+        self._copies[heir] = copies - {heir}
+        return heir
 
 
 def hash_file(path: str) -> str:
@@ -198,3 +230,97 @@ def hash_file(path: str) -> str:
         while block := file.read(_HASH_BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+class Families:
+    """Gives what is attached to files its own steps, each family ending with the file itself.
+
+    So a file is never stored before all that is attached to it is: after a kill it is parsed
+    again, and finds what was stored already unchanged.
+    """
+
+    def __init__(
+        self, known: Iterable[Document], found: Iterable[FoundFile], retries: Retries
+    ) -> None:
+        rows = {document.name: document for document in known}
+        self._found = {file.name: file for file in found}
+        names = self._found.keys()
+        holders = {
+            name: holder
+            for name, holder in attached_to(rows, names).items()
+            # A name that is a file's now was that of an attachment once, and is no more.
+            if name not in names
+        }
+        self.files = {name: row for name, row in rows.items() if name not in holders}
+        """Rows of files by name."""
+        self._held: dict[str, dict[str, Document]] = {}
+        """Of each file, the rows of what is attached to it, by what follows its own name."""
+        for name, holder in sorted(holders.items()):
+            self._held.setdefault(holder, {})[name[len(holder) :]] = rows[name]
+        self.unsettled = frozenset(
+            holder
+            for holder, held in self._held.items()
+            if any(row.state == "failed" and retries.wants(row) for row in held.values())
+        )
+        """Files of which something attached failed and is worth another try."""
+
+    def members(
+        self, step: Step, result: ParsedFile | DocumentError | None
+    ) -> Iterator[tuple[Step, ParsedFile | DocumentError | None]]:
+        """The steps of a file's attachments, then its own."""
+        if step.heir:
+            yield from self._moved(step.file.name, self._row(step.heir))
+        if step.status == "unchanged" or (step.status == "failed" and step.recorded):
+            yield from self._kept(step)
+            yield step, result
+            return
+        if step.status == "moved":
+            yield from self._moved(step.other, row_of(step, "ready"))
+            yield step, result
+            return
+        before = self._held.pop(step.file.name, {})
+        now = result.attachments if isinstance(result, ParsedFile) else ()
+        for attached in now:
+            yield self._attached(step, attached, before.pop(f"/{attached.name}", None))
+        yield replace(step, gone=tuple(step.file.name + end for end in before)), result
+
+    def _row(self, name: str) -> Document:
+        """The row of a file, which it may come to have in this ingest only."""
+        known = self.files.get(name)
+        return known or row_of(Step(self._found[name], "duplicate"), "ready")
+
+    def _kept(self, step: Step) -> Iterator[tuple[Step, None]]:
+        for end, row in self._held.get(step.file.name, {}).items():
+            file = _member_of(step.file, step.file.name + end, row.size)
+            error = None
+            if row.state == "failed":
+                error = DocumentError(row.reason or "damaged", row.message or "")
+            status: FileStatus = "failed" if error else "unchanged"
+            yield Step(file, status, row.content_hash, error=error, recorded=True), None
+
+    def _moved(self, old: str, holder: Document) -> Iterator[tuple[Step, None]]:
+        rows = self._held.pop(old, {})
+        self._held[holder.name] = rows
+        for end, row in rows.items():
+            place = FoundFile(path_of(holder), holder.name, holder.root, 0, holder.mtime_ns)
+            file = _member_of(place, holder.name + end, row.size)
+            if row.state == "ready":
+                yield Step(file, "moved", row.content_hash, other=old + end), None
+            else:
+                error = DocumentError(row.reason or "damaged", row.message or "")
+                yield Step(file, "failed", row.content_hash, error=error, gone=(old + end,)), None
+
+    def _attached(
+        self, step: Step, attached: AttachedFile, row: Document | None
+    ) -> tuple[Step, ParsedFile | DocumentError | None]:
+        name = f"{step.file.name}/{attached.name}"
+        file = _member_of(step.file, name, attached.size)
+        ready = row is not None and row.state == "ready"
+        if row and ready and row.content_hash == attached.content_hash:
+            return Step(file, "unchanged", row.content_hash, recorded=True), None
+        status: FileStatus = "updated" if ready else "added"
+        return Step(file, status, attached.content_hash, parse=True), attached.outcome
+
+
+def _member_of(holder: FoundFile, name: str, size: int) -> FoundFile:
+    return FoundFile(holder.path, name, holder.root, size, holder.mtime_ns)

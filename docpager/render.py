@@ -454,6 +454,7 @@ def report_record(
                 "reason": file.reason,
                 "message": file.message,
                 "tried": file.tried,
+                "warnings": [*file.warnings],
             }
             for file in report.files
         ],
@@ -529,6 +530,19 @@ def _rates(report: IngestReport) -> dict[str, float]:
         "passages": report.passages / elapsed,
         "MB": report.profile.bytes / 1e6 / elapsed,
     }
+
+
+_WARNINGS_SHOWN = 20
+
+
+def warnings_text(report: IngestReport, verbose: bool) -> str:
+    """One line for each warning; only the first ones unless `verbose`. Empty if there are none."""
+    lines = [f"{file.path}: {warning}" for file in report.files for warning in file.warnings]
+    shown = lines if verbose else lines[:_WARNINGS_SHOWN]
+    more = [f"and {len(lines) - len(shown)} more (-v shows all)"] if len(lines) > len(shown) else []
+    return "\n".join(
+        [f"warnings ({len(lines)})", *(f"  {line}" for line in shown + more)] if lines else []
+    )
 
 
 def failures_text(failed: Iterable[tuple[str, str, str]]) -> str:

@@ -33,7 +33,7 @@ class PageText:
     page_label: str | None = None
     """What is printed on the page ("iii"), if the file says so."""
     engine: str = "text"
-    """Which reader made the text: `pdfium`, `pypdf`, `text`, `markdown`."""
+    """Which reader made the text: `pdfium`, `pypdf`, or the format (`text`, `docx`, `html`, …)."""
     flags: tuple[str, ...] = ()
     """Doubts about the text: `garbled`, `low_text`, `no_text_layer`, `repaired`."""
     heading: str | None = None
@@ -65,7 +65,11 @@ class Chunk:
     """1-based page (or section) that holds the first character."""
     last_page: int
     heading: str = ""
-    """`title > heading > heading`, at most 64 tokens: indexed with the text, stored apart."""
+    """`title > heading > heading`, at most 64 tokens: indexed with the text, stored apart.
+
+    A chunk that begins inside a table has the table's header row as its last heading, for which
+    there are 64 tokens more.
+    """
     line: int | None = None
     """1-based line of the first character, for files without pages."""
     tokens: int = 0
@@ -126,6 +130,8 @@ class FileOutcome:
     message: str | None = None
     tried: bool = True
     """False where it failed before and was not tried again."""
+    warnings: tuple[str, ...] = ()
+    """What has to be said beside a success: bytes that were no text, a name that misleads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,9 @@ def lock_wait(config: Config) -> float | None:
 def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, ...], int]:
     """Forget documents by their names or unique ends: all of them, or none where one is unknown.
 
-    Returns the whole names and how many passages went.
+    What is attached to them goes with them. Returns the whole names and how many passages went.
     """
+    from docpager.documents.attachments import with_attachments
     from docpager.memory.archive import open_writer
 
     with open_archive(config):
@@ -105,8 +106,9 @@ def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, .
     clock, wait_s = SystemClock(), lock_wait(config)
     with open_writer(config.archive, None, clock=clock, wait_s=wait_s) as writer:
         documents = writer.documents()
-        found = tuple(dict.fromkeys(_full_name(documents, name) for name in names))
-        return found, writer.remove(found)
+        found = [_full_name(documents, name) for name in names]
+        going = with_attachments(found, [document.name for document in documents])
+        return going, writer.remove(going)
 
 
 def _full_name(documents: Sequence[Document], name: str) -> str:

@@ -28,6 +28,7 @@ from docpager.ingest import FlushAt, Options, ingest
 from docpager.protocols import ArchiveWriter, Vectors
 from docpager.testing import CharacterCounter, FrozenClock, HashEmbedder, InMemoryArchive
 from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestReport
+from tests.documents.making import mail
 
 TASK = ParseTask(CharacterCounter())
 
@@ -212,6 +213,16 @@ def test_of_two_copies_the_one_left_unchanged_keeps_the_text(bench: Bench, chang
     assert bench.run().unchanged == 2 and not bench.parsed
 
 
+def test_a_new_copy_takes_over_the_text_of_what_changes_after_it(bench: Bench) -> None:
+    bench.put("b.txt", "Words.")
+    bench.run()
+    bench.put("a.txt", "Words.")
+    os.utime(bench.put("b.txt", "Something else."), ns=(9, 9))
+    assert bench.run().failed == 0
+    texts = {name: bench.archive.page(name, 1).text for name in bench.rows}
+    assert texts == {"corpus/a.txt": "Words.", "corpus/b.txt": "Something else."}
+
+
 def test_a_copy_that_changes_into_itself_again_is_found_by_its_bytes(bench: Bench) -> None:
     first, second = bench.put("a.txt", "One."), bench.put("b.txt", "Two!")
     bench.run()
@@ -263,8 +274,8 @@ def test_a_copy_of_a_bad_file_fails_for_the_same_reason(bench: Bench) -> None:
 
 
 def test_a_file_named_itself_of_an_unknown_format_fails(bench: Bench) -> None:
-    report = bench.run(bench.put("a.docx", "words"))
-    assert bench.statuses(report) == {"corpus/a.docx": "unsupported_format"}
+    report = bench.run(bench.put("a.xyz", "words"))
+    assert bench.statuses(report) == {"corpus/a.xyz": "unsupported_format"}
 
 
 def test_a_file_that_vanishes_is_unreadable_and_tried_again(bench: Bench) -> None:
@@ -601,3 +612,107 @@ def test_an_error_while_writing_ends_the_ingest(bench: Bench) -> None:
     with pytest.raises(ArchiveError, match="disk is full"):
         bench.run(flush=FlushAt(passages=4))
     assert bench.ready == [f"corpus/{number:02}.txt" for number in range(4)]
+
+
+# -- attachments
+
+
+def message(*attachments: tuple[str, str], text: str = "See what is attached.") -> str:
+    parts = [(name, words.encode()) for name, words in attachments]
+    return mail(text, parts).decode()
+
+
+def test_attachments_are_documents_below_the_file_that_holds_them(bench: Bench) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b."), ("c.txt", "Words of c.")))
+    report = bench.run()
+    assert report.added == 3 and report.passages == 3
+    assert sorted(bench.rows) == ["corpus/a.eml", "corpus/a.eml/b.txt", "corpus/a.eml/c.txt"]
+    assert bench.archive.page("corpus/a.eml/b.txt", 1).text == "Words of b."
+
+
+def test_attachments_of_an_unchanged_file_cost_nothing(bench: Bench) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b."), ("c.txt", " ")))
+    first = bench.run()
+    generation = bench.archive.generation
+    second = bench.run()
+    assert (second.unchanged, second.failed) == (2, 1) and first.failed == 1
+    assert bench.statuses(second)["corpus/a.eml/c.txt"] == "empty"
+    assert not bench.parsed and bench.archive.generation == generation
+
+
+def test_attachments_are_replaced_and_removed_with_their_file(bench: Bench) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b."), ("c.txt", "Words of c.")))
+    bench.run()
+    bench.put("a.eml", message(("c.txt", "Words of c."), ("d.txt", "Words of d."), text="Anew."))
+    report = bench.run()
+    assert bench.statuses(report) == {
+        "corpus/a.eml": "updated",
+        "corpus/a.eml/c.txt": "unchanged",
+        "corpus/a.eml/d.txt": "added",
+    }
+    assert sorted(bench.rows) == ["corpus/a.eml", "corpus/a.eml/c.txt", "corpus/a.eml/d.txt"]
+    bench.put("a.eml", " ")
+    bench.run()
+    assert [(row.name, row.state) for row in bench.archive.documents()] == [
+        ("corpus/a.eml", "failed")
+    ]
+
+
+def test_attachments_move_with_their_file(bench: Bench) -> None:
+    path = bench.put("a.eml", message(("b.txt", "Words of b."), ("c.txt", " ")))
+    bench.run()
+    path.rename(bench.folder / "z.eml")
+    report = bench.run()
+    assert bench.statuses(report) == {
+        "corpus/z.eml": "moved",
+        "corpus/z.eml/b.txt": "moved",
+        "corpus/z.eml/c.txt": "empty",
+    }
+    assert "corpus/z.eml/b.txt" in bench.rows and "corpus/a.eml/b.txt" not in bench.rows
+    assert not bench.parsed
+
+
+def test_a_copy_takes_the_attachments_over(bench: Bench) -> None:
+    text = message(("b.txt", "Words of b."))
+    bench.put("a.eml", text)
+    bench.put("z.eml", text)
+    assert bench.run().duplicate == 1
+    bench.put("a.eml", message(text="Another."))
+    bench.run()
+    assert sorted(bench.rows) == ["corpus/a.eml", "corpus/z.eml", "corpus/z.eml/b.txt"]
+    assert all(row.state == "ready" for row in bench.rows.values())
+    assert bench.run().unchanged == 3
+
+
+def test_a_file_like_an_attachment_is_a_document_beside_it(bench: Bench) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b.")))
+    bench.put("b.txt", "Words of b.")
+    report = bench.run()
+    assert report.added == 3 and len(bench.embedder.asked) == 2
+    assert bench.run().unchanged == 3
+
+
+def test_attachments_that_failed_for_a_passing_reason_are_tried_again(bench: Bench) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b.")))
+    bench.embedder.failures = {1: ModelError("down")}
+    bench.run()
+    bench.embedder.failures = {}
+    report = bench.run()
+    assert report.failed == 0 and report.passages >= 1
+    assert {row.state for row in bench.rows.values()} == {"ready"}
+
+
+def test_a_kill_between_an_attachment_and_its_file_is_mended(bench: Bench) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b.")))
+    bench.run()
+    undisturbed = [hit.document for hit in bench.archive.passages(["P1", "P2", "P3"])]
+    bench.archive.remove(["corpus/a.eml"])
+    bench.run()
+    assert bench.archive.page("corpus/a.eml/b.txt", 1).text == "Words of b."
+    assert [hit.document for hit in bench.archive.passages(["P1"])] == undisturbed[:1]
+
+
+def test_warnings_are_told_beside_success(bench: Bench) -> None:
+    bench.put("a.txt", "<!doctype html><p>Words.")
+    (outcome,) = bench.run().files
+    assert outcome.status == "added" and "HTML" in outcome.warnings[0]

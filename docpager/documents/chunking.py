@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from docpager.documents.normalise import one_line, whole_character_end
-from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument
+from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument, TableSpan
 from docpager.protocols import TokenCounter
 from docpager.types import PAGE_SEPARATOR, Chunk, PageText
 
@@ -25,7 +25,8 @@ from docpager.types import PAGE_SEPARATOR, Chunk, PageText
 class ChunkSize:
     """Sizes in tokens. `target` is what is packed to; a chunk under `least` looks for company.
 
-    `limit` is never passed, `heading` bounds the path of headings, which is counted apart.
+    `limit` is never passed; `heading` bounds the path of headings, and again the header of a table
+    below it, which are counted apart.
     """
 
     target: int = 400
@@ -62,6 +63,7 @@ def chunk_document(
     text = PAGE_SEPARATOR.join(page.text for page in document.pages)
     places = _Places(document.pages, document.paged)
     paths = _HeadingPaths(text, document.title, outlined.headings, counter, size.heading)
+    headers = _TableHeaders(outlined.tables, counter, size.heading)
     units = _units(text, outlined, counter, size)
     chunks = []
     for start, end, tokens in _pack(text, units, counter, size):
@@ -73,7 +75,7 @@ def chunk_document(
                 end=end,
                 first_page=page,
                 last_page=places.page_of(end - 1),
-                heading=paths.at(start, end),
+                heading=headers.below(paths.at(start, end), start),
                 line=line,
                 tokens=tokens,
             )
@@ -165,6 +167,24 @@ class _HeadingPaths:
             del distinct[1]  # the ends of a path say more than its middle
             path = _PATH_JOINT.join(distinct)
         return self._counter.cut(path, self._limit).strip()
+
+
+class _TableHeaders:
+    """The header rows of tables, for chunks that begin below them."""
+
+    def __init__(self, tables: tuple[TableSpan, ...], counter: TokenCounter, limit: int) -> None:
+        self._tables = tables
+        self._bodies = [table.body for table in tables]
+        self._counter = counter
+        self._limit = limit
+
+    def below(self, path: str, start: int) -> str:
+        """The path, with the header of the table in whose body a chunk begins at `start`."""
+        index = bisect_right(self._bodies, start) - 1
+        if index < 0 or start >= self._tables[index].end:
+            return path
+        header = self._counter.cut(self._tables[index].header, self._limit).strip()
+        return f"{path}{_PATH_JOINT}{header}" if path else header
 
 
 def _units(

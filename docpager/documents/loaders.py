@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 
+from docpager.documents.attachments import Attachment, AttachmentLimits, place_name
 from docpager.documents.chunking import ChunkSize, chunk_document
-from docpager.documents.formats import HEAD_BYTES, detect, looks_binary
+from docpager.documents.formats import HEAD_BYTES, Format, detect, identify
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.pacing import pages_over
+from docpager.documents.sandbox import not_understood
 from docpager.documents.walking import open_regular
 from docpager.errors import DocumentError
 from docpager.protocols import TokenCounter
@@ -43,6 +47,19 @@ class ParsedFile:
     chunks: tuple[Chunk, ...]
     seconds: float = field(default=0.0, compare=False)
     """What it took to read and cut, as its worker measured it."""
+    attachments: tuple[AttachedFile, ...] = ()
+    """All files inside it, at any depth: those of an attachment come after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """What came of a file inside another file."""
+
+    name: str
+    """Below the name of the file that holds it: `report.pdf`, `inner.eml/report.pdf`."""
+    content_hash: str
+    size: int
+    outcome: ParsedFile | DocumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +70,42 @@ class ParseTask:
     """Picklable itself."""
     size: ChunkSize = field(default_factory=ChunkSize)
     limits: SizeLimits = field(default_factory=SizeLimits)
+    attachments: AttachmentLimits = field(default_factory=AttachmentLimits)
 
     def __call__(self, path: str) -> ParsedFile:
-        """Read, parse and chunk the file.
+        """Read, parse and chunk the file and what is attached to it.
 
         Raises:
             DocumentError: with the reason why it cannot be.
         """
         began = time.perf_counter()
         data, status = self._read(path)
-        outlined = parse_bytes(Path(path).name, data)
+        mtime_ns = status.st_mtime_ns
+        file, attachments = self._parse(Path(path).name, data, mtime_ns)
+        unpacking = _Unpacking(
+            lambda name, data: self._parse(name, data, mtime_ns), self.attachments
+        )
+        unpacking.add(attachments)
+        warnings = (*file.parsed.warnings, *unpacking.warnings)
+        return replace(
+            file,
+            parsed=replace(file.parsed, warnings=warnings),
+            attachments=tuple(unpacking.files),
+            seconds=time.perf_counter() - began,
+        )
+
+    def _parse(
+        self, name: str, data: bytes, mtime_ns: int
+    ) -> tuple[ParsedFile, tuple[Attachment, ...]]:
+        outlined = parse_bytes(name, data)
         pages_over()
         self._refuse_long_pages(outlined)
         chunks = chunk_document(outlined, self.counter, self.size)
         if not chunks:
             raise _empty()
-        return ParsedFile(
-            hashlib.sha256(data).hexdigest(),
-            len(data),
-            status.st_mtime_ns,
-            outlined.document,
-            chunks,
-            time.perf_counter() - began,
-        )
+        content_hash = hashlib.sha256(data).hexdigest()
+        file = ParsedFile(content_hash, len(data), mtime_ns, outlined.document, chunks)
+        return file, outlined.attachments
 
     def _read(self, path: str) -> tuple[bytes, os.stat_result]:
         try:
@@ -108,6 +138,77 @@ class ParseTask:
                 )
 
 
+class _Unpacking:
+    """Parses attachments and theirs, as far as the limits allow."""
+
+    def __init__(
+        self,
+        parse: Callable[[str, bytes], tuple[ParsedFile, tuple[Attachment, ...]]],
+        limits: AttachmentLimits,
+    ) -> None:
+        self._parse = parse
+        self._limits = limits
+        self._bytes = 0
+        self._unknown: list[str] = []
+        self._beyond: list[str] = []
+        self.files: list[AttachedFile] = []
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was left out, and why."""
+        told = (
+            (self._unknown, "of no format that docpager reads"),
+            (self._beyond, "beyond the limits of number, size and depth"),
+        )
+        return tuple(
+            f"{len(names)} attachments are {why}, and left out: {_listed(names)}."
+            for names, why in told
+            if names
+        )
+
+    def add(self, attachments: Iterable[Attachment], below: str = "", depth: int = 1) -> None:
+        """Parse attachments of one file, each followed by its own."""
+        taken: set[str] = set()
+        for attachment in attachments:
+            own = place_name(attachment.name, taken)
+            taken.add(own)
+            name = f"{below}{own}"
+            if detect(own, attachment.data[:HEAD_BYTES]) is None:
+                self._unknown.append(name)
+            elif self._is_beyond(attachment, depth):
+                self._beyond.append(name)
+            else:
+                self._bytes += len(attachment.data)
+                self._add_one(name, attachment.data, depth)
+
+    def _is_beyond(self, attachment: Attachment, depth: int) -> bool:
+        return (
+            depth > self._limits.depth
+            or len(self.files) >= self._limits.count
+            or self._bytes + len(attachment.data) > self._limits.total_bytes
+        )
+
+    def _add_one(self, name: str, data: bytes, depth: int) -> None:
+        outcome: ParsedFile | DocumentError
+        inner: tuple[Attachment, ...] = ()
+        try:
+            outcome, inner = self._parse(name.rsplit("/", 1)[-1], data)
+        except DocumentError as error:
+            outcome = error
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one attachment must not cost the others
+            outcome = not_understood(error)
+        content_hash = hashlib.sha256(data).hexdigest()
+        self.files.append(AttachedFile(name, content_hash, len(data), outcome))
+        self.add(inner, f"{name}/", depth + 1)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
 def parse_file(path: str) -> OutlinedDocument:
     """The pages and headings of one file, whatever its size.
 
@@ -129,34 +230,42 @@ def parse_bytes(name: str, data: bytes) -> OutlinedDocument:
     """
     if not data.strip():
         raise _empty()
-    match detect(name, data[:HEAD_BYTES]):
-        case "pdf":
-            return _read_pdf(name, data)
-        case "markdown":
-            from docpager.documents.text import read_markdown
-
-            return read_markdown(data)
-        case "text":
-            from docpager.documents.text import read_text
-
-            return read_text(data)
-        case None:
-            raise DocumentError(
-                "unsupported_format",
-                "docpager reads .pdf, .txt and .md files. Convert it to one of them.",
-            )
+    found = identify(name, data)
+    outlined = _reader(found.format)(data)
+    if found.warning is None:
+        return outlined
+    document = outlined.document
+    warned = replace(document, warnings=(found.warning, *document.warnings))
+    return replace(outlined, document=warned)
 
 
-def _read_pdf(name: str, data: bytes) -> OutlinedDocument:
-    if b"%PDF-" not in data[:HEAD_BYTES] and not looks_binary(data[:HEAD_BYTES]):
-        raise DocumentError(
-            "not_a_document",
-            f"The name ends in {Path(name).suffix}, but there is no PDF in the file: it may be a "
-            "web page or an error message. Download it again.",
-        )
-    from docpager.documents.pdf import read_pdf
+_READERS: dict[Format, tuple[str, str]] = {
+    "pdf": ("pdf", "read_pdf"),
+    "text": ("text", "read_text"),
+    "markdown": ("text", "read_markdown"),
+    "html": ("html", "read_html"),
+    "docx": ("word", "read_docx"),
+    "pptx": ("slides", "read_pptx"),
+    "xlsx": ("sheets", "read_xlsx"),
+    "odf": ("odf", "read_odf"),
+    "epub": ("epub", "read_epub"),
+    "rtf": ("rtf", "read_rtf"),
+    "mail": ("mail", "read_mail"),
+    "delimited": ("delimited", "read_delimited"),
+    "json": ("structured", "read_json"),
+    "jsonl": ("structured", "read_json_lines"),
+    "xml": ("markup", "read_xml"),
+    "further": ("further", "read_further"),
+}
+"""Module and function of each format's reader: a module is loaded for the first file of it."""
 
-    return read_pdf(data)
+
+def _reader(kind: Format) -> Callable[[bytes], OutlinedDocument]:
+    module, function = _READERS[kind]
+    reader: Callable[[bytes], OutlinedDocument] = getattr(
+        import_module(f"docpager.documents.{module}"), function
+    )
+    return reader
 
 
 def unreadable(error: OSError) -> DocumentError:

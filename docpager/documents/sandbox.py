@@ -341,14 +341,16 @@ def _work(setup: _Setup, item: object) -> _Reply:
     except MemoryError:
         return _Reply(_out_of_memory(setup.limits), reusable=False)
     except Exception as error:  # noqa: BLE001 - one file's surprise must not cost the others
-        return _Reply(
-            DocumentError(
-                "damaged",
-                f"The file could not be understood ({type(error).__name__}: {error}). "
-                "Get it anew, or save it anew in another program.",
-            ),
-            reusable=True,
-        )
+        return _Reply(not_understood(error), reusable=True)
+
+
+def not_understood(error: Exception) -> DocumentError:
+    """A file on which its reader failed in a way that nobody foresaw."""
+    return DocumentError(
+        "damaged",
+        f"The file could not be understood ({type(error).__name__}: {error}). "
+        "Get it anew, or save it anew in another program.",
+    )
 
 
 def _limit_memory(memory_bytes: int) -> None:

@@ -11,7 +11,7 @@ from charset_normalizer import from_bytes
 
 from docpager.documents.formats import HEAD_BYTES, looks_binary, looks_like_utf16
 from docpager.documents.normalise import clean, one_line, whole_character_end
-from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument
+from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument, TableSpan
 from docpager.errors import DocumentError
 from docpager.types import PageText, ParsedDocument
 
@@ -44,6 +44,9 @@ _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _ATX_TAIL = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
 _NO_PARAGRAPH = re.compile(r" {4}|\t| {0,3}(?:[#>|]|[-+*][ \t]|\d{1,9}[.)][ \t]|$)")
+_TABLE_RULE = re.compile(
+    r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.MULTILINE
+)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_MATTER_TITLE = re.compile(r"title\s*:\s*(.*)", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -70,9 +73,13 @@ def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
         return _decode_damaged_utf8(data) or _decode_guessed(data)
 
 
-def read_text(data: bytes) -> OutlinedDocument:
-    """Plain text in sections: at form feeds, else at blank lines, else where it gets too long."""
+def read_text(data: bytes, doubts: tuple[str, ...] = ()) -> OutlinedDocument:
+    """Plain text in sections: at form feeds, else at blank lines, else where it gets too long.
+
+    `doubts` are told with its own warnings.
+    """
     text, warnings = decode(data)
+    warnings = (*doubts, *warnings)
     sections: list[_Section] = []
     line = 1
     leaves = text.split("\f")
@@ -95,7 +102,7 @@ def read_markdown(data: bytes) -> OutlinedDocument:
     document = ParsedDocument(
         _pages(sections, "markdown"), paged=False, title=scan.title, warnings=warnings
     )
-    return OutlinedDocument(document, scan.headings, scan.fences)
+    return OutlinedDocument(document, scan.headings, scan.fences, scan.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +197,7 @@ class _Scan:
     text: str
     headings: tuple[Heading, ...]
     fences: tuple[tuple[int, int], ...]
+    tables: tuple[TableSpan, ...]
     title: str | None
     body_start: int
     """Where the text after the front matter begins."""
@@ -228,7 +236,33 @@ def _scan_markdown(text: str) -> _Scan:
     kept = tuple(heading for heading in headings if heading.title)
     if title is None and kept and kept[0].level == 1:
         title = kept[0].title
-    return _Scan(text, kept, tuple(fences), title, body_start)
+    tables = tuple(_markdown_tables(text, body_start, fences))
+    return _Scan(text, kept, tuple(fences), tables, title, body_start)
+
+
+def _markdown_tables(text: str, start: int, fences: list[tuple[int, int]]) -> Iterator[TableSpan]:
+    """Tables outside fences: a row, a row of dashes, and all lines with a bar that follow."""
+    position = start
+    waiting = iter([*fences, (len(text), len(text))])
+    fence = next(waiting)
+    for rule in _TABLE_RULE.finditer(text, start):
+        while rule.start() >= fence[1] and fence[0] < len(text):
+            fence = next(waiting)
+        if rule.start() < position or fence[0] <= rule.start() < fence[1]:
+            continue
+        top = text.rfind("\n", start, max(start, rule.start() - 1)) + 1 or start
+        header = text[top : max(top, rule.start() - 1)]
+        if "|" not in header or "|" not in rule[0] or top < position:
+            continue
+        end = rule.end()
+        while end < len(text):
+            stop = text.find("\n", end + 1)
+            stop = len(text) if stop < 0 else stop
+            if "|" not in text[end + 1 : stop]:
+                break
+            end = stop
+        yield TableSpan(top, end, rule.end(), one_line(header))
+        position = end
 
 
 def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:

@@ -144,8 +144,8 @@ def test_each_reason_why_a_pdf_has_no_text() -> None:
     assert reason_of(bytes(scan.output())) == "no_text_layer"
     assert reason_of(make_pdf(("", ""))) == "empty"
     assert reason_of(b"%PDF-1.7\n" + b"nothing of the kind " * 30) == "damaged"
-    assert reason_of(b"<html><body>Please log in</body></html>") == "not_a_document"
-    assert reason_of(b"words", "x.docx") == "unsupported_format"
+    assert reason_of(b"Please log in to read this.") == "not_a_document"
+    assert reason_of(b"words", "x.xyz") == "unsupported_format"
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes() -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docpager.documents.formats import detect
 from docpager.documents.loaders import parse_bytes
 from docpager.documents.normalise import clean, one_line, whole_character_end
 from docpager.documents.text import SECTION_LIMIT, decode, read_markdown, read_text
@@ -61,22 +60,6 @@ def test_binary_data_under_a_text_name_is_no_document(data: bytes) -> None:
     with pytest.raises(DocumentError) as caught:
         parse_bytes("x.txt", data)
     assert caught.value.reason == "not_a_document"
-
-
-@pytest.mark.parametrize(
-    ("name", "head", "expected"),
-    [
-        ("a.txt", b"%PDF-1.7", "pdf"),
-        ("a.pdf", b"<html>", "pdf"),
-        ("README", b"words", "text"),
-        ("README", "wörter".encode() * 900 + b"\xc3", "text"),
-        ("README", b"\x00\x01\x02", None),
-        ("a.docx", b"words", None),
-        ("a.MD", b"", "markdown"),
-    ],
-)
-def test_a_format_is_told_by_magic_then_name(name: str, head: bytes, expected: str | None) -> None:
-    assert detect(name, head) == expected
 
 
 @pytest.mark.parametrize("data", [b"", b" \n ", b"\xef\xbb\xbf"])

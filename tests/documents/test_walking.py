@@ -47,7 +47,7 @@ def test_files_come_in_the_order_of_their_path_components(tmp_path: Path) -> Non
 
 def test_what_is_no_document_is_ignored_and_counted(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
-    for name in (".DS_Store", "~$x.txt", ".hidden.md", "x.pdf:Zone.Identifier", "a.docx"):
+    for name in (".DS_Store", "~$x.txt", ".hidden.md", "x.pdf:Zone.Identifier", "a.xyz"):
         put(corpus / name)
     put(corpus / ".git" / "one.txt")
     put(corpus / ".git" / "two.txt")
@@ -139,7 +139,7 @@ def test_the_current_folder_has_its_own_name(
 
 
 def test_an_unknown_format_is_kept_where_it_was_named_itself(tmp_path: Path) -> None:
-    (file,) = walk([str(put(tmp_path / "a.docx"))]).files
+    (file,) = walk([str(put(tmp_path / "a.xyz"))]).files
     assert file.explicit
 
 

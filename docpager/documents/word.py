@@ -1,0 +1,406 @@
+"""Word documents: paragraphs, tables, notes, comments, headers and footers, as they are read."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from lxml import etree
+
+from docpager.documents.attachments import Attachment
+from docpager.documents.composing import Composer, add_tables
+from docpager.documents.outline import OutlinedDocument
+from docpager.documents.packages import (
+    Package,
+    attribute,
+    child,
+    core_title,
+    descendants,
+    local,
+)
+
+_PAGE = "\x02"
+"""No text of XML can hold it: it stands in a paragraph's text where a page ends."""
+_HEADING_STYLE = re.compile(r"heading\s*([1-9])", re.IGNORECASE)
+_DROPPED = frozenset({"del", "moveFrom", "instrText", "delText", "pPr", "rPr", "sdtPr", "Fallback"})
+_SPACES = re.compile(r"[^\S\n]+")
+_EMBEDDED = re.compile(r"\.(?:docx|docm|xlsx|xlsm|pptx|pptm|pdf|odt|rtf|txt|csv)$", re.IGNORECASE)
+
+
+def read_docx(data: bytes) -> OutlinedDocument:
+    """A document in pages if Word noted where it broke them, else in sections.
+
+    Footnotes and comments follow the paragraph that refers to them; what is deleted in tracked
+    changes is left out; headers and footers stand at the end, each once.
+    """
+    package = Package(data)
+    part = package.main_part("word/document.xml")
+    root = package.tree(part)
+    body = child(root, "body")
+    paged = root is not None and next(descendants(root, "lastRenderedPageBreak"), None) is not None
+    composer = Composer("docx", paged=paged)
+    reader = _Reader(package, part, composer)
+    if body is not None:
+        reader.blocks(body)
+    reader.margins()
+    title = core_title(package) or reader.title
+    return composer.document(title=title, attachments=embedded_files(package))
+
+
+def embedded_files(package: Package) -> tuple[Attachment, ...]:
+    """The files that an office package holds as they are."""
+    return tuple(
+        Attachment(posixpath.basename(name), package.read(name))
+        for name in package.names
+        if "/embeddings/" in name and _EMBEDDED.search(name)
+    )
+
+
+class _Reader:
+    def __init__(self, package: Package, part: str, composer: Composer) -> None:
+        self._composer = composer
+        self._package = package
+        self._targets = package.relations(part)
+        self._levels = _heading_levels(self._part_of("styles"))
+        self._notes = {
+            "footnoteReference": ("Footnote", _texts(self._part_of("footnotes"))),
+            "endnoteReference": ("Endnote", _texts(self._part_of("endnotes"))),
+            "commentReference": ("Comment", _comments(self._part_of("comments"))),
+        }
+        self._numbers = _Numbering(self._part_of("numbering"), self._part_of("styles"))
+        self.title = ""
+        """Of the paragraph in the style for titles, if there is one."""
+
+    def _part_of(self, kind: str) -> etree._Element | None:
+        for found, target in self._targets.values():
+            if found == kind:
+                return self._package.tree(target)
+        return None
+
+    def blocks(self, parent: etree._Element) -> None:
+        """Add paragraphs and tables, through content controls and the like."""
+        for element in _flat(parent):
+            if local(element) == "p":
+                self._paragraph(element)
+            else:
+                self._table(element)
+
+    def margins(self) -> None:
+        """Add the headers and footers, each text once."""
+        seen: dict[str, None] = {}
+        for kind, target in self._targets.values():
+            if kind in {"header", "footer"}:
+                root = self._package.tree(target)
+                text = "" if root is None else _margin(root)
+                if text and not text.isdigit():
+                    seen.setdefault(f"{kind.capitalize()}: {text}")
+        for text in seen:
+            self._composer.paragraph(text)
+
+    def _paragraph(self, element: etree._Element) -> None:
+        level = self._level(element)
+        if child(child(element, "pPr"), "pageBreakBefore") is not None:
+            self._break(continued=False)
+        pieces = _text(element).split(_PAGE)
+        mark = self._numbers.mark(element)
+        for number, piece in enumerate(pieces):
+            if number:
+                self._break(continued=bool(pieces[number - 1].strip() and piece.strip()))
+            text = piece.strip()
+            if level:
+                self._composer.heading(level, mark + text if text else "")
+            elif mark and text:
+                self._composer.item(mark + text)
+            else:
+                self._composer.paragraph(text)
+            mark = "" if text else mark
+        self._references(element)
+
+    def _break(self, *, continued: bool) -> None:
+        # A break that was asked for and its place as Word last laid it out are one break.
+        if self._composer.page_has_text:
+            self._composer.page(continued=continued)
+
+    def _level(self, element: etree._Element) -> int:
+        properties = child(element, "pPr")
+        style = child(properties, "pStyle")
+        own = child(properties, "outlineLvl")
+        name = "" if style is None else attribute(style, "val")
+        if own is not None and attribute(own, "val").isdigit():
+            level = int(attribute(own, "val")) + 1
+            return level if level <= 9 else 0
+        level = self._levels.get(name, 0)
+        if level == 1 and name.lower() == "title" and not self.title:
+            self.title = _plain(element)
+        return level
+
+    def _references(self, element: etree._Element) -> None:
+        for reference in descendants(element, *self._notes):
+            what, texts = self._notes[local(reference)]
+            text = texts.get(attribute(reference, "id"), "")
+            if text:
+                self._composer.paragraph(f"{what}: {text}" if what != "Comment" else text)
+
+    def _table(self, element: etree._Element) -> None:
+        rows: list[list[str]] = []
+        before: list[str] = []
+        for row in _rows(element):
+            cells = [*_cells(row, before)]
+            if any(_PAGE in cell for cell in cells) and self._composer.page_has_text | bool(rows):
+                self._rows(rows)
+                self._composer.page()
+                rows = rows[:1]
+            rows.append([cell.replace(_PAGE, " ") for cell in cells])
+            before = cells
+        self._rows(rows)
+        self._references(element)
+
+    def _rows(self, rows: list[list[str]]) -> None:
+        if max(map(len, rows), default=0) == 1:
+            for (cell,) in rows:
+                self._composer.paragraph(cell)
+        else:
+            add_tables(self._composer, rows)
+
+
+def _flat(parent: etree._Element) -> Iterator[etree._Element]:
+    """Paragraphs and tables below a body, in order, whatever holds them together."""
+    waiting = [iter(parent)]
+    while waiting:
+        element = next(waiting[-1], None)
+        if element is None:
+            waiting.pop()
+        elif local(element) in {"p", "tbl"}:
+            yield element
+        elif local(element) not in _DROPPED:
+            waiting.append(iter(element))
+
+
+def _rows(table: etree._Element) -> Iterator[etree._Element]:
+    return (row for row in descendants(table, "tr") if _owner(row, "tbl") is table)
+
+
+def _owner(element: etree._Element, name: str) -> etree._Element | None:
+    above = element.getparent()
+    while above is not None and local(above) != name:
+        above = above.getparent()
+    return above
+
+
+def _cells(row: etree._Element, before: list[str]) -> Iterator[str]:
+    """The texts of a row's cells; a merged cell is repeated in all columns and rows it covers."""
+    place = 0
+    for cell in descendants(row, "tc"):
+        if _owner(cell, "tr") is not row:
+            continue
+        properties = child(cell, "tcPr")
+        span = child(properties, "gridSpan")
+        wide = attribute(span, "val") if span is not None else "1"
+        merged = child(properties, "vMerge")
+        text = "\n".join(filter(None, _lines(cell)))
+        if merged is not None and attribute(merged, "val") != "restart":
+            # What such a cell holds itself is not shown.
+            text = before[place].replace(_PAGE, "") if place < len(before) else ""
+        for _ in range(min(int(wide), 100) if wide.isdigit() else 1):
+            yield text
+            place += 1
+
+
+def _lines(parent: etree._Element) -> Iterator[str]:
+    """The texts of paragraphs and of tables' cells, as far as they are shown."""
+    for element in _flat(parent):
+        if local(element) == "p":
+            yield _text(element).strip(" ")
+            continue
+        before: list[str] = []
+        for row in _rows(element):
+            cells = [*_cells(row, before)]
+            for place, cell in enumerate(cells):
+                if before[place : place + 1] != [cell]:
+                    yield cell
+            before = cells
+
+
+def _margin(root: etree._Element) -> str:
+    """A header's or footer's text on one line."""
+    return " ".join(" ".join(_lines(root)).replace(_PAGE, " ").split())
+
+
+def _plain(element: etree._Element) -> str:
+    """The text of all paragraphs within, on one line."""
+    texts = (_text(one) for one in element.iter("{*}p"))
+    return " ".join(" ".join(texts).replace(_PAGE, " ").split())
+
+
+def _text(paragraph: etree._Element) -> str:
+    """A paragraph's own text; what is deleted, hidden in fields or nested in boxes stands apart.
+
+    Text boxes follow the paragraph that they are anchored in.
+    """
+    parts: list[str] = []
+    boxes: list[str] = []
+    waiting = [iter(paragraph)]
+    while waiting:
+        element = next(waiting[-1], None)
+        if element is None:
+            waiting.pop()
+            continue
+        name = local(element)
+        if name in {"t", "m:t"}:
+            parts.append(element.text or "")
+        elif name == "tab":
+            parts.append("\t")
+        elif name == "cr":
+            parts.append("\n")
+        elif name == "br":
+            parts.append(_PAGE if attribute(element, "type") == "page" else "\n")
+        elif name == "lastRenderedPageBreak":
+            parts.append(_PAGE)
+        elif name == "noBreakHyphen":
+            parts.append("-")
+        elif name == "txbxContent":
+            boxes += [_text(one) for one in element.iter("{*}p")]
+        elif name not in _DROPPED:
+            waiting.append(iter(element))
+    text = _SPACES.sub(" ", "".join(parts))
+    return "\n".join([text, *filter(str.strip, boxes)]) if boxes else text
+
+
+def _texts(root: etree._Element | None) -> dict[str, str]:
+    """Footnotes by their id; separators, which have a type, are none."""
+    if root is None:
+        return {}
+    return {attribute(note, "id"): _plain(note) for note in root if not attribute(note, "type")}
+
+
+def _comments(root: etree._Element | None) -> dict[str, str]:
+    if root is None:
+        return {}
+    found = {}
+    for comment in root:
+        author = attribute(comment, "author").strip()
+        text = _plain(comment)
+        if text:
+            found[attribute(comment, "id")] = f"Comment ({author}): {text}" if author else text
+    return found
+
+
+def _heading_levels(styles: etree._Element | None) -> dict[str, int]:
+    """The level of each paragraph style that makes headings, by its id."""
+    levels: dict[str, int] = {}
+    based: dict[str, str] = {}
+    for style in () if styles is None else descendants(styles, "style"):
+        name = child(style, "name")
+        identity = attribute(style, "styleId")
+        label = "" if name is None else attribute(name, "val")
+        outline = child(child(style, "pPr"), "outlineLvl")
+        on = child(style, "basedOn")
+        if on is not None:
+            based[identity] = attribute(on, "val")
+        if outline is not None and attribute(outline, "val").isdigit():
+            level = int(attribute(outline, "val")) + 1
+            levels[identity] = level if level <= 9 else 0
+        elif found := _HEADING_STYLE.match(label):
+            levels[identity] = int(found[1])
+        elif label.lower() == "title":
+            levels[identity] = 1
+    for identity, above in based.items():
+        if identity not in levels and above in levels and above.lower() != "title":
+            levels[identity] = levels[above]
+    return levels
+
+
+class _Numbering:
+    """Gives list paragraphs the mark that Word shows: `- `, `3. `, `2.1 `."""
+
+    def __init__(self, root: etree._Element | None, styles: etree._Element | None) -> None:
+        self._formats: dict[str, dict[int, tuple[str, str, int]]] = {}
+        """By list, by level: number format, pattern, first number."""
+        self._counts: dict[str, list[int]] = {}
+        self._by_style: dict[str, etree._Element] = {}
+        abstract: dict[str, dict[int, tuple[str, str, int]]] = {}
+        for element in () if root is None else root:
+            if local(element) == "abstractNum":
+                levels = (_level_format(one) for one in descendants(element, "lvl"))
+                abstract[attribute(element, "abstractNumId")] = dict(filter(None, levels))
+            elif local(element) == "num":
+                base = child(element, "abstractNumId")
+                name = "" if base is None else attribute(base, "val")
+                self._formats[attribute(element, "numId")] = abstract.get(name, {})
+        for style in () if styles is None else descendants(styles, "style"):
+            own = child(child(style, "pPr"), "numPr")
+            if own is not None:
+                self._by_style[attribute(style, "styleId")] = own
+
+    def mark(self, paragraph: etree._Element) -> str:
+        """What stands before the paragraph's text; empty for one that is in no list."""
+        properties = child(paragraph, "pPr")
+        own = child(properties, "numPr")
+        style = child(properties, "pStyle")
+        if own is None and style is not None:
+            own = self._by_style.get(attribute(style, "val"))
+        identity, depth = child(own, "numId"), child(own, "ilvl")
+        if identity is None:
+            return ""
+        name = attribute(identity, "val")
+        value = attribute(depth, "val") if depth is not None else "0"
+        level = int(value) if value.isdigit() else 0
+        found = self._formats.get(name, {}).get(level)
+        if name == "0" or level > 8:
+            return ""
+        if found is None or found[0] in {"bullet", "none"}:
+            return "- "
+        counts = self._counts.setdefault(name, [0] * 9)
+        counts[level] = counts[level] + 1 if counts[level] else found[2]
+        counts[level + 1 :] = [0] * (8 - level)
+        return f"{self._shown(name, found[1], counts)} "
+
+    def _shown(self, name: str, pattern: str, counts: list[int]) -> str:
+        def number(match: re.Match[str]) -> str:
+            level = int(match[1]) - 1
+            kind, _, first = self._formats[name].get(level, ("decimal", "", 1))
+            return _numeral(counts[level] or first, kind)
+
+        return re.sub(r"%([1-9])", number, pattern) or "-"
+
+
+def _level_format(level: etree._Element) -> tuple[int, tuple[str, str, int]] | None:
+    depth = attribute(level, "ilvl")
+    if not depth.isdigit():
+        return None
+    values = {local(one): attribute(one, "val") for one in level}
+    start = values.get("start", "1")
+    pattern = values.get("lvlText", f"%{int(depth) + 1}.")
+    first = int(start) if start.isdigit() and len(start) < 9 else 1
+    return int(depth), (values.get("numFmt", "decimal"), pattern, first)
+
+
+def _numeral(number: int, kind: str) -> str:
+    if kind in {"lowerLetter", "upperLetter"}:
+        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 % 8 + 1)
+        return letter if kind == "lowerLetter" else letter.upper()
+    if kind in {"lowerRoman", "upperRoman"} and 0 < number < 4000:
+        roman = ""
+        for value, sign in _ROMAN:
+            roman += sign * (number // value)
+            number %= value
+        return roman if kind == "lowerRoman" else roman.upper()
+    return str(number)
+
+
+_ROMAN = (
+    (1000, "m"),
+    (900, "cm"),
+    (500, "d"),
+    (400, "cd"),
+    (100, "c"),
+    (90, "xc"),
+    (50, "l"),
+    (40, "xl"),
+    (10, "x"),
+    (9, "ix"),
+    (5, "v"),
+    (4, "iv"),
+    (1, "i"),
+)

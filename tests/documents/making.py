@@ -1,0 +1,257 @@
+"""Small files of every format, made on the spot."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from email.message import EmailMessage
+from xml.sax.saxutils import escape
+
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+P = "http://schemas.openxmlformats.org/presentationml/2006/main"
+S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
+TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+TABLE = "urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+DRAW = "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"
+
+Parts = Mapping[str, str | bytes]
+
+
+def packed(parts: Parts) -> bytes:
+    """A zip archive of these parts."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            how = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED
+            archive.writestr(zipfile.ZipInfo(name), content, how)
+    return file.getvalue()
+
+
+def relations(targets: Mapping[str, tuple[str, str]]) -> str:
+    """A part of relations: id to kind and target."""
+    lines = "".join(
+        f'<Relationship Id="{name}" Type="{R}/{kind}" Target="{target}"/>'
+        for name, (kind, target) in targets.items()
+    )
+    return f'<Relationships xmlns="{RELS}">{lines}</Relationships>'
+
+
+def ooxml(kind: str, part: str, parts: Parts, targets: Mapping[str, tuple[str, str]]) -> bytes:
+    """A package whose main part is `part` and leads to `targets`."""
+    folder, _, name = part.rpartition("/")
+    return packed(
+        {
+            "[Content_Types].xml": f'<Types main="{kind}"/>',
+            "_rels/.rels": relations({"r1": ("officeDocument", part)}),
+            f"{folder}/_rels/{name}.rels": relations(targets),
+            **parts,
+        }
+    )
+
+
+def paragraph(text: str, style: str = "", inside: str = "") -> str:
+    """A paragraph of Word; `inside` is what stands in it behind the text."""
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{properties}<w:r><w:t>{escape(text)}</w:t></w:r>{inside}</w:p>"
+
+
+def word_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table of Word."""
+    lines = (
+        "<w:tr>" + "".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in row) + "</w:tr>"
+        for row in rows
+    )
+    return f"<w:tbl>{''.join(lines)}</w:tbl>"
+
+
+def docx(body: str, **parts: str | bytes) -> bytes:
+    """A Word document of this body; further parts by their name without a suffix."""
+    targets = {name: (name.rstrip("123"), f"{name}.xml") for name in parts}
+    others = {
+        f"word/{name}.xml": content
+        if isinstance(content, bytes)
+        else content.replace(">", f' xmlns:w="{W}">', 1)
+        for name, content in parts.items()
+    }
+    main = f'<w:document xmlns:w="{W}" xmlns:r="{R}"><w:body>{body}</w:body></w:document>'
+    return ooxml("word", "word/document.xml", {"word/document.xml": main, **others}, targets)
+
+
+def shape(text: str, kind: str = "body") -> str:
+    """A placeholder on a slide."""
+    place = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>'
+    lines = "".join(f"<a:p><a:r><a:t>{escape(line)}</a:t></a:r></a:p>" for line in text.split("\n"))
+    return f"<p:sp>{place}<p:txBody>{lines}</p:txBody></p:sp>"
+
+
+def pptx(slides: Sequence[str], notes: Mapping[int, str] | None = None) -> bytes:
+    """A presentation of slides, each a run of shapes; notes by slide, from 1."""
+    names = f'xmlns:a="{A}" xmlns:p="{P}" xmlns:r="{R}"'
+    parts: dict[str, str | bytes] = {}
+    for number, content in enumerate(slides, start=1):
+        # The files are numbered backwards: what counts is the list in the presentation.
+        name = f"slide{len(slides) - number + 1}"
+        parts[f"ppt/slides/{name}.xml"] = f"<p:sld {names}>{content}</p:sld>"
+        if notes and number in notes:
+            parts[f"ppt/notesSlides/{name}.xml"] = (
+                f"<p:notes {names}>{shape(notes[number])}{shape('7', 'sldNum')}</p:notes>"
+            )
+            parts[f"ppt/slides/_rels/{name}.xml.rels"] = relations(
+                {"n": ("notesSlide", f"../notesSlides/{name}.xml")}
+            )
+    count = len(slides)
+    ids = "".join(f'<p:sldId id="{256 + n}" r:id="r{n}"/>' for n in range(1, count + 1))
+    targets = {f"r{n}": ("slide", f"slides/slide{count - n + 1}.xml") for n in range(1, count + 1)}
+    main = f"<p:presentation {names}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>"
+    parts["ppt/presentation.xml"] = main
+    return ooxml("ppt", "ppt/presentation.xml", parts, targets)
+
+
+def sheet_cell(place: str, value: str | float, style: int = 0) -> str:
+    """A cell: a text in line, or a number."""
+    if isinstance(value, str):
+        return f'<c r="{place}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+    return f'<c r="{place}" s="{style}"><v>{value}</v></c>'
+
+
+def column(number: int) -> str:
+    """The letters of a column, from 0."""
+    letters = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+def sheet(rows: Sequence[Sequence[str | float]], after: str = "") -> str:
+    """A sheet; an empty text is no cell. `after` follows the rows."""
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        cells = "".join(
+            sheet_cell(f"{column(place)}{number}", value)
+            for place, value in enumerate(row)
+            if value != ""
+        )
+        lines.append(f'<row r="{number}">{cells}</row>')
+    return f'<worksheet xmlns="{S}"><sheetData>{"".join(lines)}</sheetData>{after}</worksheet>'
+
+
+def xlsx(sheets: Mapping[str, str], **parts: str) -> bytes:
+    """A workbook of sheets by name."""
+    targets = {name: (name, f"{name}.xml") for name in parts}
+    entries = ""
+    content: dict[str, str | bytes] = {f"xl/{name}.xml": text for name, text in parts.items()}
+    for number, (name, text) in enumerate(sheets.items(), start=1):
+        entries += f'<sheet name="{escape(name)}" sheetId="{number}" r:id="s{number}"/>'
+        targets[f"s{number}"] = ("worksheet", f"worksheets/sheet{number}.xml")
+        content[f"xl/worksheets/sheet{number}.xml"] = text
+    content["xl/workbook.xml"] = (
+        f'<workbook xmlns="{S}" xmlns:r="{R}"><sheets>{entries}</sheets></workbook>'
+    )
+    return ooxml("xl", "xl/workbook.xml", content, targets)
+
+
+def odf(kind: str, body: str, **parts: str) -> bytes:
+    """An OpenDocument file: `text`, `spreadsheet` or `presentation`."""
+    names = f'xmlns:office="{OFFICE}" xmlns:text="{TEXT}" xmlns:table="{TABLE}" xmlns:draw="{DRAW}"'
+    content = (
+        f"<office:document-content {names}><office:body><office:{kind}>{body}</office:{kind}>"
+        "</office:body></office:document-content>"
+    )
+    return packed(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": content,
+            **{f"{name}.xml": text for name, text in parts.items()},
+        }
+    )
+
+
+def epub(chapters: Mapping[str, str], title: str = "A Book") -> bytes:
+    """A book of chapters: their names in the table of contents, and their HTML."""
+    items = refs = points = ""
+    parts: dict[str, str | bytes] = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": '<container><rootfile full-path="O/book.opf"/></container>',
+    }
+    for number, (name, content) in enumerate(chapters.items()):
+        # The manifest is in another order than the spine.
+        items = f'<item id="c{number}" href="c{number}.xhtml" media-type="text/html"/>{items}'
+        refs += f'<itemref idref="c{number}"/>'
+        points += (
+            f"<navPoint><navLabel><text>{escape(name)}</text></navLabel>"
+            f'<content src="c{number}.xhtml#top"/></navPoint>'
+        )
+        parts[f"O/c{number}.xhtml"] = f"<html><body>{content}</body></html>"
+    parts["O/toc.ncx"] = f"<ncx><navMap>{points}</navMap></ncx>"
+    parts["O/book.opf"] = (
+        f"<package><metadata><title>{escape(title)}</title></metadata><manifest>{items}"
+        f'<item id="toc" href="toc.ncx"/></manifest><spine toc="toc">{refs}</spine></package>'
+    )
+    return packed(parts)
+
+
+def mail(
+    text: str = "Dear all, the report is attached.",
+    attachments: Sequence[tuple[str, bytes]] = (),
+    subject: str = "The report",
+    html: str = "",
+) -> bytes:
+    """A message."""
+    message = EmailMessage()
+    message["From"] = "Ann Blake <ann@example.org>"
+    message["To"] = "Cyril Dunn <cyril@example.org>"
+    message["Date"] = "Mon, 02 Mar 2020 09:30:00 +0000"
+    message["Subject"] = subject
+    message.set_content(text)
+    if html:
+        message.add_alternative(html, subtype="html")
+    for name, data in attachments:
+        message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    return message.as_bytes()
+
+
+RTF = (
+    rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 Arial;}}{\info{\title Minutes}}"
+    rb"\f0 The caf\'e9 opened in 1887.\par Second paragraph.\par "
+    rb"\trowd\intbl Year\cell Lamps\cell\row\trowd\intbl 1887\cell 14\cell\row\pard End.\par}"
+)
+HTML = (
+    b"<!doctype html><html><head><title>Lamps</title></head><body><h1>Lamps</h1>"
+    b"<p>The lamp was lit in 1887.</p><ul><li>oil<li>gas</ul>"
+    b"<table><tr><th>Year<th>Lamps<tr><td>1887<td>14</table></body></html>"
+)
+
+
+def examples() -> dict[str, bytes]:
+    """One small, sound file of each format, by name."""
+    rows = [["Year", "Lamps"], ["1887", "14"], ["1888", "15"]]
+    csv = "\n".join(",".join(row) for row in rows)
+    return {
+        "a.docx": docx(paragraph("The lamp was lit in 1887.") + word_table(rows)),
+        "a.pptx": pptx([shape("Lamps", "title") + shape("Lit in 1887.")], {1: "Say it slowly."}),
+        "a.xlsx": xlsx({"Lamps": sheet(rows)}),
+        "a.odt": odf("text", "<text:h>Lamps</text:h><text:p>The lamp was lit in 1887.</text:p>"),
+        "a.ods": odf(
+            "spreadsheet",
+            '<table:table table:name="Lamps"><table:table-row><table:table-cell><text:p>1887'
+            "</text:p></table:table-cell></table:table-row></table:table>",
+        ),
+        "a.epub": epub({"One": "<h1>One</h1><p>The lamp was lit in 1887.</p>"}),
+        "a.rtf": RTF,
+        "a.html": HTML,
+        "a.eml": mail(attachments=[("rows.csv", csv.encode())]),
+        "a.csv": csv.encode(),
+        "a.tsv": csv.replace(",", "\t").encode(),
+        "a.json": b'{"lamps": [{"year": 1887, "count": 14}], "lit": true}',
+        "a.jsonl": b'{"year": 1887}\n{"year": 1888}\n',
+        "a.xml": b"<log><lamp year='1887'>14</lamp><note>lit <b>at</b> dusk</note></log>",
+        "a.txt": "The lamp was lit in 1887, in Zürich.".encode("utf-16"),
+        "a.md": b"---\ntitle: Lamps\n---\n# Lamps\n\n| Year | Lamps |\n|---|---|\n| 1887 | 14 |\n",
+    }
