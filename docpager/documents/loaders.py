@@ -123,7 +123,7 @@ class ParseTask:
         if size > limit:
             raise DocumentError(
                 "too_large",
-                f"The file has {size / 1e6:,.0f} MB, {limit / 1e6:,.0f} MB is the limit. "
+                f"The file has {size / 1e6:,.1f} MB, {limit / 1e6:,.1f} MB is the limit. "
                 "Split it into smaller files, or allow more with --max-file-size.",
             )
 
