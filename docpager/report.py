@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.resources
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from docpager.errors import UserError
 from docpager.questions import Question
@@ -303,7 +304,7 @@ def _histogram(title: str, values: Sequence[float]) -> tuple[str, str]:
 
 def _svg(labels: Sequence[str], values: Sequence[float | None], most: float | None = None) -> str:
     """A bar chart as inline SVG; its colours are those of the page, light or dark."""
-    import pygal
+    pygal = _pygal()
     from pygal.style import Style
 
     style = Style(
@@ -337,3 +338,12 @@ def _svg(labels: Sequence[str], values: Sequence[float | None], most: float | No
     chart.add("", list(values))
     # What the library says of itself would name places on the network.
     return re.sub(r"<!--.*?-->", "", str(chart.render(is_unicode=True)), flags=re.S)
+
+
+def _pygal() -> Any:
+    """The library, without the hook for maps of other packages that it puts into every import."""
+    import pygal
+
+    hook = pygal.PluginImportFixer
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, hook)]
+    return pygal

@@ -145,7 +145,7 @@ def test_the_body_has_all_that_it_takes_to_judge(tmp_path: Path) -> None:
 def test_any_text_makes_valid_xml_and_keeps_what_is_legal(
     tmp_path_factory: pytest.TempPathFactory, text: str, tag: str
 ) -> None:
-    asked = [question("q", expected="x", tags=[tag])]
+    asked = [question("q", expected="none of the words that are said", tags=[tag])]
     rows = {"q": row(asked[0], answer(f"{text} ]]> \ud800", error=text))}
     path = written(tmp_path_factory.mktemp("junit"), asked, rows)
     body = ET.parse(path).getroot().findtext(".//failure") or ""
