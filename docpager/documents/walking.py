@@ -67,6 +67,8 @@ def walk(paths: Sequence[str], known: Iterable[Document] = ()) -> Walk:
         UserError: a path does not exist.
     """
     for given in paths:
+        if not given.strip():
+            raise UserError("A path is empty. Name files or folders, `.` for the current folder.")
         if not Path(given).exists():
             raise UserError(f"There is no file or folder {safe_name(given)}. Check the path.")
     roots = _Roots(known)
