@@ -31,6 +31,8 @@ def ingest_paths(
     *,
     config: Config | None = None,
     on_progress: wiring.IngestProgress | None = None,
+    prune: bool = False,
+    retry_failed: bool = False,
     **settings: Unpack[Settings],
 ) -> IngestReport:
     """Bring the archive up to date with files and folders; what has not changed costs nothing.
@@ -38,7 +40,9 @@ def ingest_paths(
     A file that cannot be read is an entry in the report and stops none of the others.
 
     Args:
-        on_progress: Told after each file how far it is.
+        on_progress: Told after each file how far it is, from another thread.
+        prune: Forget documents whose file is gone from the folders given.
+        retry_failed: Try again what failed before, even if nothing has changed.
 
     Raises:
         UserError: a path does not exist, or the archive was made with another embedder.
@@ -46,7 +50,13 @@ def ingest_paths(
         ArchiveError: the archive is locked, damaged, or cannot be written.
         ModelError: the embedding endpoint fails.
     """
-    return wiring.ingest_into(config or load(settings), [str(path) for path in paths], on_progress)
+    return wiring.ingest_into(
+        config or load(settings),
+        [str(path) for path in paths],
+        on_progress,
+        prune=prune,
+        retry_failed=retry_failed,
+    )
 
 
 def search(

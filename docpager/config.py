@@ -59,7 +59,21 @@ class Config:
     ocr: bool = False
     """Recognise pages that are pictures."""
     workers: int | None = None
-    """Parsing processes; None = one for each core, at most 4."""
+    """Parsing processes; None = one for each core."""
+    include: tuple[str, ...] = ()
+    """Patterns in gitignore syntax; only files that fit one are ingested from a folder."""
+    exclude: tuple[str, ...] = ()
+    """Patterns in gitignore syntax; what fits one is not ingested from a folder."""
+    file_timeout: float = 300.0
+    """Seconds for reading one file."""
+    page_timeout: float = 60.0
+    """Seconds for reading one page."""
+    worker_memory: int = 4096
+    """MB of address space of a process that reads files."""
+    max_file_size: int = 1024
+    """MB; a quarter of it for files that are text themselves."""
+    max_page_characters: int = 10_000_000
+    """Of the text of one page."""
     wait: bool = False
     """Wait for a held lock instead of giving up after some seconds."""
     keep_runs: int = 200
@@ -98,6 +112,13 @@ class Settings(TypedDict, total=False):
     passwords: str | Sequence[str] | None
     ocr: bool | None
     workers: int | None
+    include: Sequence[str] | None
+    exclude: Sequence[str] | None
+    file_timeout: float | None
+    page_timeout: float | None
+    worker_memory: int | None
+    max_file_size: int | None
+    max_page_characters: int | None
     wait: bool | None
     keep_runs: int | None
     json: bool | None
@@ -223,6 +244,12 @@ def _embedder(value: object) -> str:
     return name
 
 
+def _patterns(value: object) -> tuple[str, ...]:
+    """Several in a list, or in one text between commas."""
+    given = _texts(value.split(",") if isinstance(value, str) else value)
+    return tuple(item.strip() for item in given if item.strip())
+
+
 _SETTINGS: dict[str, _Setting] = {
     "archive": _Setting(_path, "DOCPAGER_ARCHIVE"),
     "model": _Setting(_text, "DOCPAGER_MODEL"),
@@ -245,6 +272,13 @@ _SETTINGS: dict[str, _Setting] = {
     "passwords": _Setting(_texts, "DOCPAGER_PASSWORD", in_file=False),
     "ocr": _Setting(_yes_no, "DOCPAGER_OCR"),
     "workers": _Setting(_whole(1), "DOCPAGER_WORKERS"),
+    "include": _Setting(_patterns, "DOCPAGER_INCLUDE"),
+    "exclude": _Setting(_patterns, "DOCPAGER_EXCLUDE"),
+    "file_timeout": _Setting(_above_zero("seconds"), "DOCPAGER_FILE_TIMEOUT"),
+    "page_timeout": _Setting(_above_zero("seconds"), "DOCPAGER_PAGE_TIMEOUT"),
+    "worker_memory": _Setting(_whole(512), "DOCPAGER_WORKER_MEMORY"),
+    "max_file_size": _Setting(_whole(1), "DOCPAGER_MAX_FILE_SIZE"),
+    "max_page_characters": _Setting(_whole(1), "DOCPAGER_MAX_PAGE_CHARACTERS"),
     "wait": _Setting(_yes_no, "DOCPAGER_WAIT"),
     "keep_runs": _Setting(_whole(1), "DOCPAGER_KEEP_RUNS"),
     "json": _Setting(_yes_no, "DOCPAGER_JSON"),

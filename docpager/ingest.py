@@ -1,52 +1,60 @@
 """Files become stored documents: walk, plan, parse in workers, embed, commit in walk order.
 
-    walk ──> plan ──> parse and chunk ──> pending ──> embed ──> commit
-           (by hash)   (worker pool,      (in order)          (short bursts)
-                        in order)
+    walk ──> plan ──> parse and chunk ──> batch ══> embed ──> commit
+           (by hash)   (worker pool,     (bounded    (short bursts)
+                        in order)         queue)
 
-The archive is open in short bursts only, so that others can read it meanwhile. Every document
-is one transaction, and documents are committed in the order of the walk, so the numbers of
-passages depend neither on the number of workers nor on what was killed.
+The main thread walks, plans and collects what the workers have parsed; one thread behind it
+embeds and writes, so that neither waits for the other until the queue between them is full. What
+is in work is bounded everywhere, hence memory is flat.
+
+The archive is open in short bursts only, so that others can read it meanwhile. A burst is one
+transaction of whole documents, committed in the order of the walk, so the numbers of passages
+depend neither on the number of workers nor on what was killed. Vectors are kept as they come,
+whether or not their document is finished.
 """
 
 from __future__ import annotations
 
-import hashlib
+import queue
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Protocol, Self
 
 import numpy as np
 
-from docpager.documents.attachments import attached_to
+from docpager.documents.attachments import with_attachments
 from docpager.documents.formats import READ
-from docpager.documents.loaders import AttachedFile, ParsedFile, unreadable
-from docpager.documents.walking import FoundFile, Walk, path_of, walk
-from docpager.errors import DocumentError, FailureReason, ModelAuthError, ModelError, NothingToDo
+from docpager.documents.ignoring import Selection
+from docpager.documents.loaders import ParsedFile
+from docpager.documents.walking import FoundFile, Walk, walk
+from docpager.errors import DocumentError, ModelAuthError, ModelError, NothingToDo
+from docpager.plan import Families, Plan, Retries, Step, hash_file, row_of
 from docpager.protocols import ArchiveWriter, Clock, Embedder, Vectors
 from docpager.types import (
     Chunk,
     Document,
-    DocumentState,
     FileOutcome,
-    FileStatus,
+    IngestCounts,
+    IngestProfile,
     IngestReport,
 )
 
-__all__ = ["FileOutcome", "FlushAt", "IngestReport", "Parse", "Progress", "ingest"]
+__all__ = ["FileOutcome", "FlushAt", "IngestReport", "Options", "Parse", "Progress", "ingest"]
 
 OpenWriter = Callable[[], AbstractContextManager[ArchiveWriter]]
+Progress = Callable[[IngestCounts], None]
+"""Told how far it is, from the thread that writes."""
 
-_PASSING: frozenset[FailureReason] = frozenset(
-    {"unreadable", "timed_out", "out_of_memory", "embedding_failed"}
-)
-"""Reasons that may be gone at the next run: such a file is tried again, unchanged or not."""
 _FAILED_BATCHES = 3
 """So many embedding calls failed in a row are the endpoint's fault, not the documents'."""
-_HASH_BLOCK = 1 << 20
+_LEAVE_S = 5.0
+"""How long an ingest that was interrupted waits for the commit or the call it is in."""
+_LOOK_EVERY_S = 0.1
 
 
 class Parse(Protocol):
@@ -56,25 +64,29 @@ class Parse(Protocol):
         """For each path what was read, or why it could not be."""
 
 
-class Progress(Protocol):
-    """Is told how far an ingest is."""
-
-    def __call__(self, done: int, total: int, passages: int) -> None:
-        """`done` of `total` files are finished, with so many passages stored."""
-
-
 @dataclass(frozen=True, slots=True)
 class FlushAt:
     """How much may be pending before the archive is opened to commit it."""
 
     seconds: float = 2.0
     passages: int = 1_000
-    characters: int = 64_000_000
+    characters: int = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a person may ask of an ingest."""
+
+    selection: Selection = field(default_factory=Selection)
+    prune: bool = False
+    """Forget documents whose file is gone from the folders walked."""
+    retries: Retries = field(default_factory=Retries)
 
 
 def ingest(
     paths: Sequence[str],
     *,
+    known: Sequence[Document],
     open_writer: OpenWriter,
     embedder: Embedder,
     parse: Parse,
@@ -82,7 +94,7 @@ def ingest(
     progress: Progress | None = None,
     paid_embeddings: bool = False,
     flush_at: FlushAt | None = None,
-    retry: frozenset[FailureReason] = frozenset(),
+    options: Options | None = None,
 ) -> IngestReport:
     """Bring the archive up to date with files and folders.
 
@@ -90,173 +102,68 @@ def ingest(
     read is a failed row, and the others go on. Whatever ends it early, committed documents stay.
 
     Args:
+        known: All documents that the archive holds.
         open_writer: Opens the archive (and creates it) for a burst of commits.
         paid_embeddings: Commit vectors after each call of the embedder, so that none that was
-            paid for is lost.
-        retry: Reasons of earlier failures that may be gone now: such files are read again.
+            paid for is lost; else after as many as a burst has.
 
     Raises:
         UserError: a path does not exist.
-        NothingToDo: there is no document under the paths.
+        NothingToDo: there is no document under the paths, and nothing to forget.
         ModelError: the embedder refuses, or failed several times in a row.
         ArchiveError: the archive cannot be opened or written.
     """
-    began = clock.monotonic()
-    with open_writer() as writer:
-        known = {document.name: document for document in writer.documents()}
-    found = walk(paths, known.values())
-    if not found.files:
-        raise NothingToDo(f"No documents were found. Name files or folders with {READ} files.")
+    options = options or Options()
+    watch = _Stopwatch(clock)
+    with watch.stage("walk"):
+        found = walk(paths, known, options.selection)
+    families = Families(known, found.files, options.retries)
+    hashing = watch.timed("hash", hash_file)
+    plan = Plan(families.files.values(), options.retries, families.unsettled, hashing)
+    if not found.files and not (options.prune and any(plan.gone(found))):
+        raise NothingToDo(_nothing(found))
     committer = _Committer(
         open_writer,
         embedder,
-        clock,
+        watch,
         paid_embeddings,
         flush_at or FlushAt(),
         progress or _silent,
+        options.retries.reader,
         len(found.files),
     )
-    passing = _PASSING | retry
-    families = _Families(known, found.files, passing)
-    steps = _Plan(families.files, families.unsettled, passing).steps(found.files)
-    with closing(_parsed(steps, parse)) as results:
-        for step, result in results:
-            for member, outcome in families.members(step, result):
-                committer.take(member, outcome)
-    committer.flush()
-    return _report(committer, found, clock.monotonic() - began)
+    committer.announce(tuple(plan.unknown(found.files)))
+    with _Behind(committer) as behind:
+        batch = _Batch(clock, flush_at or FlushAt())
+        with closing(_parsed(plan.steps(found.files), parse)) as results:
+            for step, result in watch.waits(results):
+                for member, outcome in families.members(step, result):
+                    due = batch.add(_Pending(member, outcome))
+                if due:
+                    with watch.stage("wait to write"):
+                        behind.put(batch.take())
+        with watch.stage("wait to write"):
+            behind.put(batch.take())
+            behind.finish()
+    gone, dropped = plan.gone(found)
+    with_theirs = with_attachments(gone, [document.name for document in known])
+    committer.forget(with_theirs, dropped, options.prune)
+    return _report(committer, found, watch)
 
 
-# -- the plan: what each file asks for -------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """What is to be done about one file."""
-
-    file: FoundFile
-    status: FileStatus
-    content_hash: str = ""
-    parse: bool = False
-    other: str = ""
-    """The old name of what moved, or the name of what it is a duplicate of."""
-    error: DocumentError | None = None
-    recorded: bool = False
-    """Whether the archive knows all of this already."""
-    heir: str = ""
-    """The duplicate that takes over the text which this name held so far."""
-    gone: tuple[str, ...] = ()
-    """Names of what was attached to the file and is no more."""
-
-
-class _Plan:
-    """Decides by name, size, time and content what each file asks for.
-
-    It keeps account of what the archive will hold when a step is committed, since steps are
-    committed in the order in which they are planned.
-    """
-
-    def __init__(
-        self,
-        known: dict[str, Document],
-        unsettled: frozenset[str],
-        passing: frozenset[FailureReason],
-    ) -> None:
-        """`unsettled` names files of which something attached is worth another try, `passing`
-        reasons for which a file itself is."""
-        self._known = known
-        self._passing = passing
-        self._unsettled = unsettled
-        self._stored: dict[str, str] = {}
-        """Content hash -> name of the document that holds its text."""
-        self._copies: dict[str, set[str]] = {}
-        """Name of a document -> names of its duplicates."""
-        for document in known.values():
-            if document.state == "ready":
-                self._stored[document.content_hash] = document.name
-            elif document.duplicate_of:
-                self._copies.setdefault(document.duplicate_of, set()).add(document.name)
-
-    def steps(self, files: Iterable[FoundFile]) -> Iterator[_Step]:
-        """One step for each file, in order."""
-        return map(self._step, files)
-
-    def _step(self, file: FoundFile) -> _Step:
-        row = self._known.get(file.name)
-        if row and row.size == file.size and row.mtime_ns == file.mtime_ns and row.content_hash:
-            return self._unchanged(file, row) or self._anew(file, row.content_hash)
-        try:
-            content_hash = _hash_file(file.path)
-        except OSError as error:
-            heir = self._forget(file.name)
-            return _Step(file, "failed", error=unreadable(error), heir=heir)
-        if row and row.content_hash == content_hash:
-            step = self._unchanged(file, row)
-            if step:
-                return replace(step, recorded=False)
-        return self._anew(file, content_hash)
-
-    def _unchanged(self, file: FoundFile, row: Document) -> _Step | None:
-        """The step for the same bytes under the same name; None if they must be read again."""
-        if row.state == "failed":
-            if row.reason is None or row.reason in self._passing:
-                return None
-            error = DocumentError(row.reason, row.message or "")
-            return _Step(file, "failed", row.content_hash, error=error, recorded=True)
-        holder = self._stored.get(row.content_hash)
-        if holder is None or file.name in self._unsettled:
-            return None
-        other = "" if holder == file.name else holder
-        recorded = row.state == "ready" or not other or row.duplicate_of == other
-        return _Step(file, "unchanged", row.content_hash, other=other, recorded=recorded)
-
-    def _anew(self, file: FoundFile, content_hash: str) -> _Step:
-        """The step for bytes that are new under this name."""
-        heir = self._forget(file.name)
-        other = self._stored.get(content_hash)
-        if other is None:
-            self._stored[content_hash] = file.name
-            row = self._known.get(file.name)
-            status: FileStatus = "updated" if row and row.state != "failed" else "added"
-            return _Step(file, status, content_hash, parse=True, heir=heir)
-        holder = self._known.get(other)
-        if holder is not None and not Path(path_of(holder)).exists():
-            self._stored[content_hash] = file.name
-            self._copies[file.name] = self._copies.pop(other, set())
-            return _Step(file, "moved", content_hash, other=other, heir=heir)
-        self._copies.setdefault(other, set()).add(file.name)
-        return _Step(file, "duplicate", content_hash, other=other, heir=heir)
-
-    def _forget(self, name: str) -> str:
-        """What `name` held is replaced; the duplicate that keeps its text, if there is one."""
-        for copies in self._copies.values():
-            copies.discard(name)
-        row = self._known.get(name)
-        if row is None or self._stored.get(row.content_hash) != name:
-            return ""
-        del self._stored[row.content_hash]
-        copies = self._copies.pop(name, set())
-        if not copies:
-            return ""
-        heir = min(copies)
-        self._stored[row.content_hash] = heir
-        self._copies[heir] = copies - {heir}
-        return heir
-
-
-def _hash_file(path: str) -> str:
-    with Path(path).open("rb") as file:
-        digest = hashlib.sha256()
-        while block := file.read(_HASH_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+def _nothing(found: Walk) -> str:
+    if found.left_out:
+        return (
+            f"No documents were found, and {len(found.left_out)} entries left out. `-v` lists them."
+        )
+    return f"No documents were found. Name files or folders with {READ} files."
 
 
 def _parsed(
-    steps: Iterator[_Step], parse: Parse
-) -> Generator[tuple[_Step, ParsedFile | DocumentError | None], None, None]:
+    steps: Iterator[Step], parse: Parse
+) -> Generator[tuple[Step, ParsedFile | DocumentError | None], None, None]:
     """Each step with what parsing gave, in order; None where there was nothing to parse."""
-    planned: deque[_Step] = deque()
+    planned: deque[Step] = deque()
 
     def to_parse() -> Iterator[str]:
         for step in steps:
@@ -273,107 +180,14 @@ def _parsed(
             yield planned.popleft(), None
 
 
-# -- families: a file and what is attached to it ---------------------------------------------------
-
-
-class _Families:
-    """Gives what is attached to files its own steps, each family ending with the file itself.
-
-    So a file is never stored before all that is attached to it is: after a kill it is parsed
-    again, and finds what was stored already unchanged.
-    """
-
-    def __init__(
-        self,
-        known: dict[str, Document],
-        found: Iterable[FoundFile],
-        passing: frozenset[FailureReason],
-    ) -> None:
-        names = frozenset(file.name for file in found)
-        holders = {
-            name: holder
-            for name, holder in attached_to(known, names).items()
-            # A name that is a file's now was that of an attachment once, and is no more.
-            if name not in names
-        }
-        self.files = {name: row for name, row in known.items() if name not in holders}
-        """Rows of files by name."""
-        self._held: dict[str, dict[str, Document]] = {}
-        """Of each file, the rows of what is attached to it, by what follows its own name."""
-        for name, holder in sorted(holders.items()):
-            self._held.setdefault(holder, {})[name[len(holder) :]] = known[name]
-        self.unsettled = frozenset(
-            holder
-            for holder, rows in self._held.items()
-            if any(row.state == "failed" and row.reason in passing for row in rows.values())
-        )
-        """Files of which something attached failed for a reason that may be gone."""
-
-    def members(
-        self, step: _Step, result: ParsedFile | DocumentError | None
-    ) -> Iterator[tuple[_Step, ParsedFile | DocumentError | None]]:
-        """The steps of a file's attachments, then its own."""
-        if step.heir:
-            yield from self._moved(step.file.name, self.files[step.heir])
-        if step.status == "unchanged" or (step.status == "failed" and step.recorded):
-            yield from self._kept(step)
-            yield step, result
-            return
-        if step.status == "moved":
-            yield from self._moved(step.other, _row(step, "ready"))
-            yield step, result
-            return
-        before = self._held.pop(step.file.name, {})
-        now = result.attachments if isinstance(result, ParsedFile) else ()
-        for attached in now:
-            yield self._attached(step, attached, before.pop(f"/{attached.name}", None))
-        yield replace(step, gone=tuple(step.file.name + end for end in before)), result
-
-    def _kept(self, step: _Step) -> Iterator[tuple[_Step, None]]:
-        for end, row in self._held.get(step.file.name, {}).items():
-            file = _member_of(step.file, step.file.name + end, row.size)
-            error = None
-            if row.state == "failed":
-                error = DocumentError(row.reason or "damaged", row.message or "")
-            status: FileStatus = "failed" if error else "unchanged"
-            yield _Step(file, status, row.content_hash, error=error, recorded=True), None
-
-    def _moved(self, old: str, holder: Document) -> Iterator[tuple[_Step, None]]:
-        rows = self._held.pop(old, {})
-        self._held[holder.name] = rows
-        for end, row in rows.items():
-            place = FoundFile(path_of(holder), holder.name, holder.root, 0, holder.mtime_ns)
-            file = _member_of(place, holder.name + end, row.size)
-            if row.state == "ready":
-                yield _Step(file, "moved", row.content_hash, other=old + end), None
-            else:
-                error = DocumentError(row.reason or "damaged", row.message or "")
-                yield _Step(file, "failed", row.content_hash, error=error, gone=(old + end,)), None
-
-    def _attached(
-        self, step: _Step, attached: AttachedFile, row: Document | None
-    ) -> tuple[_Step, ParsedFile | DocumentError | None]:
-        name = f"{step.file.name}/{attached.name}"
-        file = _member_of(step.file, name, attached.size)
-        ready = row is not None and row.state == "ready"
-        if row and ready and row.content_hash == attached.content_hash:
-            return _Step(file, "unchanged", row.content_hash, recorded=True), None
-        status: FileStatus = "updated" if ready else "added"
-        return _Step(file, status, attached.content_hash, parse=True), attached.outcome
-
-
-def _member_of(holder: FoundFile, name: str, size: int) -> FoundFile:
-    return FoundFile(holder.path, name, holder.root, size, holder.mtime_ns)
-
-
-# -- commits: what is done about it ---------------------------------------------------------------
+# -- between reading and writing -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
     """A step that waits to be committed, with what was parsed for it."""
 
-    step: _Step
+    step: Step
     result: ParsedFile | DocumentError | None
 
     @property
@@ -381,167 +195,290 @@ class _Pending:
         return self.result.chunks if isinstance(self.result, ParsedFile) else ()
 
 
-@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Steps that come together until it is time to commit them."""
+
+    def __init__(self, clock: Clock, flush_at: FlushAt) -> None:
+        self._clock = clock
+        self._flush_at = flush_at
+        self._began = clock.monotonic()
+        self._items: list[_Pending] = []
+        self._passages = 0
+        self._characters = 0
+
+    def add(self, item: _Pending) -> bool:
+        """Add a step; returns whether it is time."""
+        self._items.append(item)
+        self._passages += len(item.chunks)
+        self._characters += sum(len(chunk.text) for chunk in item.chunks)
+        return (
+            self._passages >= self._flush_at.passages
+            or self._characters >= self._flush_at.characters
+            or self._clock.monotonic() - self._began >= self._flush_at.seconds
+        )
+
+    def take(self) -> list[_Pending]:
+        """What has come together, and begin anew."""
+        items, self._items = self._items, []
+        self._passages = self._characters = 0
+        self._began = self._clock.monotonic()
+        return items
+
+
+class _Behind:
+    """The thread that embeds and writes, one batch after the other, with one more waiting."""
+
+    def __init__(self, committer: _Committer) -> None:
+        self._committer = committer
+        self._batches: queue.Queue[list[_Pending] | None] = queue.Queue(maxsize=1)
+        self._error: BaseException | None = None
+        # A daemon: a call to a dead endpoint must not keep an interrupted program alive.
+        self._thread = threading.Thread(target=self._run, name="docpager-writer", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._thread.is_alive():
+            self._committer.stop()
+            self._thread.join(_LEAVE_S)
+
+    def put(self, batch: list[_Pending] | None) -> None:
+        """Hand a batch over, as soon as the one before it is in work.
+
+        Raises:
+            DocpagerError: what ended the thread.
+        """
+        while True:
+            self._raise()
+            try:
+                return self._batches.put(batch, timeout=_LOOK_EVERY_S)
+            except queue.Full:
+                continue
+
+    def finish(self) -> None:
+        """Wait until all that was handed over is committed.
+
+        Raises:
+            DocpagerError: what ended the thread.
+        """
+        self.put(None)
+        self._thread.join()
+        self._raise()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        try:
+            while not self._committer.stopped:
+                try:
+                    batch = self._batches.get(timeout=_LOOK_EVERY_S)
+                except queue.Empty:
+                    continue
+                if batch is None:
+                    return
+                self._committer.commit(batch)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the ingest is waited for
+            self._error = error
+
+
+# -- commits: what is done about it ---------------------------------------------------------------
+
+
+@dataclass(slots=True)
 class _Embedded:
     """What embedding the pending documents came to."""
 
-    vectors: dict[str, Vectors]
-    """By text hash; what the archive had before is not in it."""
-    failed: dict[str, ModelError]
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    """By text hash; what the archive has already is not in it."""
+    failed: dict[str, ModelError] = field(default_factory=dict)
     """By text hash."""
-    untried: frozenset[str]
-    fatal: ModelError | None
+    untried: frozenset[str] = frozenset()
+    fatal: ModelError | None = None
 
 
 class _Committer:
-    """Collects steps, and commits them in order in short bursts."""
+    """Embeds and commits steps in order, in short bursts."""
 
     def __init__(
         self,
         open_writer: OpenWriter,
         embedder: Embedder,
-        clock: Clock,
+        watch: _Stopwatch,
         paid_embeddings: bool,
         flush_at: FlushAt,
         progress: Progress,
+        reader: str,
         total: int,
     ) -> None:
         self._open_writer = open_writer
         self._embedder = embedder
-        self._clock = clock
+        self._watch = watch
         self._paid = paid_embeddings
         self._flush_at = flush_at
         self._progress = progress
+        self._reader = reader
         self._total = total
-        self._pending: list[_Pending] = []
-        self._pending_passages = 0
-        self._pending_characters = 0
-        self._flushed_at = clock.monotonic()
         self._failed_batches = 0
+        self._failed = 0
+        self._stop = threading.Event()
         self._committed: dict[str, str | DocumentError] = {}
         """By name, what this ingest stored (the content hash) or why it could not."""
         self.outcomes: list[FileOutcome] = []
         self.passages = 0
         self.pages = 0
+        self.bytes = 0
 
-    def take(self, step: _Step, result: ParsedFile | DocumentError | None) -> None:
-        """Add a step; commit when enough has come together."""
-        item = _Pending(step, result)
-        self._pending.append(item)
-        self._pending_passages += len(item.chunks)
-        self._pending_characters += sum(len(chunk.text) for chunk in item.chunks)
-        if (
-            self._pending_passages >= self._flush_at.passages
-            or self._pending_characters >= self._flush_at.characters
-            or self._clock.monotonic() - self._flushed_at >= self._flush_at.seconds
-        ):
-            self.flush()
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stop.is_set()
 
-    def flush(self) -> None:
-        """Embed what is pending, then commit it in order.
+    def stop(self) -> None:
+        """Begin nothing more: what is in work is finished, the rest is left for the next time."""
+        self._stop.set()
+
+    def announce(self, files: Sequence[FoundFile]) -> None:
+        """Keep that these files are to be read, so that an ingest cut short is seen to be."""
+        if not files:
+            return
+        with self._watch.stage("write"), self._open_writer() as writer, writer.together():
+            for file in files:
+                writer.record(row_of(Step(file, "added", attempts=0), "pending"))
+
+    def commit(self, pending: Sequence[_Pending]) -> None:
+        """Embed steps, then commit them in order.
 
         Raises:
             ModelError: embedding cannot go on; what was complete before it is committed.
         """
-        pending, self._pending = self._pending, []
-        self._pending_passages = self._pending_characters = 0
         while pending:
             embedded = self._embed(pending)
             done = self._commit_burst(pending, embedded)
             if embedded.fatal is not None:
                 raise embedded.fatal
+            if self.stopped:
+                return
             pending = pending[done:]
-        self._flushed_at = self._clock.monotonic()
 
-    def _commit_burst(self, pending: Sequence[_Pending], embedded: _Embedded) -> int:
-        """Commit pending steps in order; returns how many, which is all but in rare cases."""
-        if all(item.step.recorded for item in pending):
-            for item in pending:
-                self._finish(item.step, item.step.error)
-            return len(pending)
-        with self._open_writer() as writer:
-            self._put(writer, embedded.vectors)
-            return self._commit_all(pending, embedded, writer)
+    def forget(self, gone: Sequence[str], dropped: Sequence[str], prune: bool) -> None:
+        """Forget what was pending and is dropped, and what is gone if that was asked for."""
+        names = [*dropped, *(gone if prune else ())]
+        if names:
+            with self._watch.stage("write"), self._open_writer() as writer:
+                writer.remove(names)
+        self.outcomes += [FileOutcome(name, "removed" if prune else "gone") for name in gone]
+
+    # ---- vectors
 
     def _embed(self, pending: Sequence[_Pending]) -> _Embedded:
         texts = {chunk.text_hash: chunk.indexed_text for item in pending for chunk in item.chunks}
+        embedded = _Embedded()
         if not texts:
-            return _Embedded({}, {}, frozenset(), None)
-        with self._open_writer() as writer:
+            return embedded
+        with self._watch.stage("write"), self._open_writer() as writer:
             missing = writer.missing_vectors(tuple(texts))
         untried = [text_hash for text_hash in texts if text_hash in missing]
-        vectors: dict[str, Vectors] = {}
-        failed: dict[str, ModelError] = {}
-        fatal: ModelError | None = None
-        while untried and fatal is None:
+        while untried and embedded.fatal is None and not self.stopped:
             batch = untried[: self._embedder.batch_size]
-            try:
-                rows = self._embedder.embed([texts[text_hash] for text_hash in batch])
-            except ModelError as error:
-                self._failed_batches += 1
-                if isinstance(error, ModelAuthError) or self._failed_batches >= _FAILED_BATCHES:
-                    fatal = error
-                    break
-                failed |= dict.fromkeys(batch, error)
-            else:
-                self._failed_batches = 0
-                fresh = dict(zip(batch, rows, strict=True))
-                vectors |= fresh
-                if self._paid:
-                    with self._open_writer() as writer:
-                        self._put(writer, fresh)
-            del untried[: len(batch)]
-        if fatal is not None:
+            self._embed_batch(batch, [texts[text_hash] for text_hash in batch], embedded)
+            if embedded.fatal is None:
+                del untried[: len(batch)]
+            full = self._paid or len(embedded.vectors) >= self._flush_at.passages
+            if full and untried and embedded.vectors:  # the last are kept with their documents
+                with self._watch.stage("write"), self._open_writer() as writer:
+                    _put(writer, embedded.vectors)
+                embedded.vectors.clear()
+        if embedded.fatal is not None:
             # The endpoint is at fault, so no document is blamed for what it did not answer.
-            untried, failed = [*failed, *untried], {}
-        return _Embedded({} if self._paid else vectors, failed, frozenset(untried), fatal)
+            untried, embedded.failed = [*embedded.failed, *untried], {}
+        embedded.untried = frozenset(untried)
+        return embedded
 
-    def _put(self, writer: ArchiveWriter, vectors: dict[str, Vectors]) -> None:
-        if vectors:
-            writer.put_vectors(tuple(vectors), np.stack(tuple(vectors.values())))
+    def _embed_batch(
+        self, hashes: Sequence[str], texts: Sequence[str], embedded: _Embedded
+    ) -> None:
+        try:
+            with self._watch.stage("embed"):
+                rows = self._embedder.embed(texts)
+        except ModelError as error:
+            self._failed_batches += 1
+            if isinstance(error, ModelAuthError) or self._failed_batches >= _FAILED_BATCHES:
+                embedded.fatal = error
+            else:
+                embedded.failed |= dict.fromkeys(hashes, error)
+        else:
+            self._failed_batches = 0
+            embedded.vectors |= dict(zip(hashes, rows, strict=True))
 
-    def _commit_all(
+    # ---- documents
+
+    def _commit_burst(self, pending: Sequence[_Pending], embedded: _Embedded) -> int:
+        """Commit pending steps in order; returns how many, which is all but in rare cases."""
+        outcomes = []
+        if all(item.step.recorded for item in pending):
+            outcomes = [_outcome(item.step, item.step.error) for item in pending]
+        else:
+            with self._watch.stage("write"), self._open_writer() as writer:
+                _put(writer, embedded.vectors)
+                committable = self._committable(pending, embedded, writer)
+                with writer.together():
+                    outcomes = [self._commit(item, embedded, writer) for item in committable]
+        for outcome in outcomes:
+            self._finish(outcome)
+        return len(outcomes)
+
+    def _committable(
         self, pending: Sequence[_Pending], embedded: _Embedded, writer: ArchiveWriter
-    ) -> int:
-        replaced = False
+    ) -> Sequence[_Pending]:
+        """The first of the pending steps, up to one that lacks vectors."""
+        hashes = {chunk.text_hash for item in pending for chunk in item.chunks}
+        # What was there a moment ago may have gone with a document that someone else removed.
+        lacking = writer.missing_vectors(tuple(hashes)) - embedded.failed.keys()
         for done, item in enumerate(pending):
-            hashes = [chunk.text_hash for chunk in item.chunks]
-            if not embedded.untried.isdisjoint(hashes):
-                return done
-            error = next((embedded.failed[key] for key in hashes if key in embedded.failed), None)
-            # subtle: the text that went just now may have been the last to use a vector that
-            # this document shares. Then the burst ends, and what is missing is embedded anew.
-            if hashes and error is None and replaced and writer.missing_vectors(hashes):
-                return done
-            self._commit(item, error, writer)
-            replaced = replaced or item.step.status != "added" or bool(item.step.gone)
-        return len(pending)
+            if not lacking.isdisjoint(chunk.text_hash for chunk in item.chunks):
+                return pending[:done]
+        return pending
 
-    def _commit(self, item: _Pending, failure: ModelError | None, writer: ArchiveWriter) -> None:
+    def _commit(self, item: _Pending, embedded: _Embedded, writer: ArchiveWriter) -> FileOutcome:
         step, result = item.step, item.result
         if step.gone:
             writer.remove(step.gone)
         error = step.error or self._error_of_original(step)
         if isinstance(result, DocumentError):
             error = result
-        elif failure is not None:
+        elif failure := next(
+            (embedded.failed[c.text_hash] for c in item.chunks if c.text_hash in embedded.failed),
+            None,
+        ):
             error = DocumentError("embedding_failed", f"No vectors for the text: {failure}")
+        if error is not None:
+            self._committed[step.file.name] = error
         if step.recorded:
             pass
         elif error is not None:
-            writer.record(replace(_row(step, "failed"), reason=error.reason, message=str(error)))
+            row = replace(row_of(step, "failed"), reason=error.reason, message=str(error))
+            writer.record(replace(row, reader=self._reader))
         elif isinstance(result, ParsedFile):
             self._store(step, result, writer)
         elif step.status == "moved":
-            writer.rename(step.other, _row(step, "ready"))
+            writer.rename(step.other, row_of(step, "ready"))
         elif step.other:
-            writer.record(replace(_row(step, "duplicate"), duplicate_of=step.other))
+            writer.record(replace(row_of(step, "duplicate"), duplicate_of=step.other))
         else:
-            writer.record(_row(step, "ready"))
+            writer.record(row_of(step, "ready"))
         warnings = result.parsed.warnings if isinstance(result, ParsedFile) else ()
-        self._finish(step, error, warnings)
+        return _outcome(step, error, warnings)
 
-    def _error_of_original(self, step: _Step) -> DocumentError | None:
+    def _error_of_original(self, step: Step) -> DocumentError | None:
         """Why a duplicate fails: because the document that it is a copy of did in this ingest."""
         if step.status != "duplicate":
             return None
@@ -552,59 +489,120 @@ class _Committer:
             "unreadable", "A file with the same bytes changed meanwhile. Run the ingest again."
         )
 
-    def _store(self, step: _Step, result: ParsedFile, writer: ArchiveWriter) -> None:
+    def _store(self, step: Step, result: ParsedFile, writer: ArchiveWriter) -> None:
         row = replace(
-            _row(step, "ready"),
+            row_of(step, "ready"),
             content_hash=result.content_hash,
             size=result.size,
             mtime_ns=result.mtime_ns,
+            reader=self._reader,
         )
         stored = writer.store(row, result.parsed, result.chunks)
         self._committed[step.file.name] = result.content_hash
+        self._watch.add("read", result.seconds)
         self.passages += stored.passages
         self.pages += stored.pages
+        self.bytes += result.size
 
-    def _finish(
-        self, step: _Step, error: DocumentError | None, warnings: tuple[str, ...] = ()
-    ) -> None:
-        name = step.file.name
-        if error is None:
-            self.outcomes.append(FileOutcome(name, step.status, warnings=warnings))
-        else:
-            self._committed[name] = error
-            self.outcomes.append(FileOutcome(name, "failed", error.reason, str(error)))
-        # Attachments come on top of the files that were counted.
-        self._progress(len(self.outcomes), max(self._total, len(self.outcomes)), self.passages)
-
-
-def _row(step: _Step, state: DocumentState) -> Document:
-    return Document(
-        name=step.file.name,
-        state=state,
-        content_hash=step.content_hash,
-        size=step.file.size,
-        root=step.file.root,
-        mtime_ns=step.file.mtime_ns,
-    )
+    def _finish(self, outcome: FileOutcome) -> None:
+        self.outcomes.append(outcome)
+        self._failed += outcome.status == "failed"
+        self._progress(
+            IngestCounts(
+                len(self.outcomes),
+                # Attachments come on top of the files that were counted.
+                max(self._total, len(self.outcomes)),
+                self.pages,
+                self.passages,
+                self._failed,
+            )
+        )
 
 
-def _silent(done: int, total: int, passages: int) -> None:
+def _put(writer: ArchiveWriter, vectors: dict[str, Vectors]) -> None:
+    if vectors:
+        writer.put_vectors(tuple(vectors), np.stack(tuple(vectors.values())))
+
+
+def _outcome(
+    step: Step, error: DocumentError | None, warnings: tuple[str, ...] = ()
+) -> FileOutcome:
+    if error is None:
+        return FileOutcome(step.file.name, step.status, warnings=warnings)
+    return FileOutcome(step.file.name, "failed", error.reason, str(error), tried=not step.recorded)
+
+
+def _silent(_counts: IngestCounts) -> None:
     """Tell nobody."""
 
 
-def _report(committer: _Committer, found: Walk, elapsed: float) -> IngestReport:
+# -- what came of it ------------------------------------------------------------------------------
+
+
+class _Stopwatch:
+    """Seconds by stage; each stage is of one thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = clock.monotonic()
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        return self._clock.monotonic() - self._began
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Add time that was measured elsewhere."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time within it to a stage."""
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            self.add(name, self._clock.monotonic() - began)
+
+    def timed(self, name: str, function: Callable[[str], str]) -> Callable[[str], str]:
+        """`function` with its time counted to a stage."""
+
+        def run(argument: str) -> str:
+            with self.stage(name):
+                return function(argument)
+
+        return run
+
+    def waits(
+        self, results: Iterator[tuple[Step, ParsedFile | DocumentError | None]]
+    ) -> Iterator[tuple[Step, ParsedFile | DocumentError | None]]:
+        """`results`, with the time that each is waited for counted, but for what hashing took."""
+        while True:
+            began, hashed = self._clock.monotonic(), self.seconds.get("hash", 0.0)
+            result = next(results, None)
+            waited = self._clock.monotonic() - began
+            self.add("wait to read", waited - (self.seconds.get("hash", 0.0) - hashed))
+            if result is None:
+                return
+            yield result
+
+
+def _report(committer: _Committer, found: Walk, watch: _Stopwatch) -> IngestReport:
     counts = Counter(outcome.status for outcome in committer.outcomes)
     return IngestReport(
         added=counts["added"],
         updated=counts["updated"],
         unchanged=counts["unchanged"],
         moved=counts["moved"],
-        removed=0,
+        removed=counts["removed"],
         duplicate=counts["duplicate"],
         failed=counts["failed"],
-        ignored=found.ignored,
+        gone=counts["gone"],
+        ignored=len(found.left_out),
         passages=committer.passages,
         pages=committer.pages,
-        elapsed_s=elapsed,
+        elapsed_s=watch.elapsed,
         files=tuple(committer.outcomes),
+        left_out=found.left_out,
+        profile=IngestProfile(dict(watch.seconds), committer.bytes),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -149,6 +150,12 @@ class ArchivalStore(Protocol):
 
 class ArchiveWriter(Protocol):
     """The archive opened for one short burst of commits; every method is one transaction."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Everything that is changed within it is one transaction: all of it is kept, or none.
+
+        Vectors that lose their last passage go at its end, if none has come to use them again.
+        """
 
     def documents(self) -> tuple[Document, ...]:
         """All documents, failed ones too, by name."""

@@ -7,17 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from docpager.errors import NothingToDo, UserError
+from docpager.surrogates import repaired_json
 from docpager.types import AnswerStatus, JSONValue, PageRef
 
 LONGEST_LINE = 1_000_000
 """Characters; a question that no window holds is refused later, with the window's own bound."""
 _MOST_SHOWN = 5
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 RESULT_KEYS = frozenset(
@@ -159,7 +158,7 @@ def _question(line: bytes, number: int) -> Question:
         raise ValueError("the line is nested too deeply") from None
     if not isinstance(given, dict):
         raise ValueError("the line is no JSON object")
-    given = _repaired(given)
+    given = repaired_json(given)
     taken = sorted(RESULT_KEYS & given.keys())
     if taken:
         hint = "; what is expected is `expected`" if taken[0] == "answer" else ""
@@ -194,14 +193,3 @@ def _first_problem(error: ValidationError) -> str:
         return f"the key {place!r} is missing"
     message = first["msg"].removeprefix("Value error, ")
     return f"{place}: {message[:1].lower()}{message[1:]}"
-
-
-def _repaired(value: Any) -> Any:
-    """Lone surrogates, which no file takes, become U+FFFD."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_repaired(item) for item in value]
-    if isinstance(value, dict):
-        return {_repaired(name): _repaired(item) for name, item in value.items()}
-    return value

@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,8 +25,11 @@ from docpager.types import (
     Answer,
     Citation,
     Document,
+    IngestCounts,
     IngestReport,
     JSONValue,
+    LeftOut,
+    LeftOutKind,
     PageText,
     Passage,
     ResultPage,
@@ -35,6 +38,7 @@ from docpager.types import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from docpager.bench.ingest import Measured
     from docpager.comparison import Comparison
     from docpager.estimate import Estimate
     from docpager.memory.archive import ArchiveStatus
@@ -233,6 +237,9 @@ def document_record(document: Document) -> dict[str, JSONValue]:
         "pages": document.pages if document.paged else None,
         "passages": document.passages,
         "size": document.size,
+        "sha256": document.content_hash or None,
+        "attempts": document.attempts,
+        "reader": document.reader or None,
         "title": document.title,
         "author": document.author,
         "reason": document.reason,
@@ -245,6 +252,8 @@ def document_line(document: Document) -> str:
     """One line of `ls`: pages, passages, name; or why the document is not searched."""
     if document.state == "failed":
         return f"{f'failed: {document.reason}':>26}  {printable(document.name)}"
+    if document.state == "pending":
+        return f"{'pending':>26}  {printable(document.name)}"
     if document.state == "duplicate":
         same = printable(document.duplicate_of or "")
         return f"{'duplicate':>26}  {printable(document.name)} = {same}"
@@ -262,6 +271,7 @@ def status_record(archive: str, status: ArchiveStatus) -> dict[str, JSONValue]:
         "bytes": status.bytes,
         "documents": {
             "ready": status.ready,
+            "pending": status.pending,
             "failed": len(status.failed),
             "duplicate": status.duplicates,
         },
@@ -272,7 +282,13 @@ def status_record(archive: str, status: ArchiveStatus) -> dict[str, JSONValue]:
         else {"name": embedder.name, "dimension": embedder.dimension},
         "generation": status.generation,
         "failed": [
-            {"path": document.name, "reason": document.reason, "message": document.message}
+            {
+                "path": document.name,
+                "reason": document.reason,
+                "message": document.message,
+                "attempts": document.attempts,
+                "reader": document.reader,
+            }
             for document in status.failed
         ],
     }
@@ -282,10 +298,11 @@ def status_text(archive: str, status: ArchiveStatus) -> str:
     """Counts, embedder and size, then the failed files by reason."""
     embedder = status.embedder
     vectors = f"{embedder.name}, {embedder.dimension} dimensions" if embedder else "none yet"
+    pending = f", {status.pending} pending (ingest again to go on)" if status.pending else ""
     lines = [
         f"archive     {printable(archive)}, {status.bytes / 1e6:.1f} MB",
         f"documents   {status.ready} ready, {len(status.failed)} failed, "
-        f"{status.duplicates} duplicates",
+        f"{status.duplicates} duplicates{pending}",
         f"pages       {status.pages}",
         f"passages    {status.passages}",
         f"embedder    {vectors}",
@@ -294,6 +311,20 @@ def status_text(archive: str, status: ArchiveStatus) -> str:
     if rows:
         lines += ["", printable(failures_text(rows))]
     return "\n".join(lines)
+
+
+def failed_text(status: ArchiveStatus) -> str:
+    """The failed files by reason, each with what to do, how often it was tried and by what."""
+    rows = [
+        (item.reason or "", item.name, f"{item.message or ''} ({_tries(item)})")
+        for item in status.failed
+    ]
+    return printable(failures_text(rows))
+
+
+def _tries(document: Document) -> str:
+    times = "tried once" if document.attempts == 1 else f"tried {document.attempts} times"
+    return f"{times} with {document.reader}" if document.reader else times
 
 
 # -- model and doctor -----------------------------------------------------------------------------
@@ -365,15 +396,26 @@ _COUNTS = (
     "removed",
     "duplicate",
     "failed",
+    "gone",
     "ignored",
 )
+_LEFT_OUT: dict[LeftOutKind, str] = {
+    "hidden": "hidden or temporary",
+    "link": "symbolic links",
+    "rule": "left out by a pattern",
+    "format": "of no known format",
+    "no_file": "no regular files",
+    "unreadable": "could not be looked at",
+}
 
 
-def report_record(report: IngestReport) -> dict[str, JSONValue]:
-    """An ingest report as `ingest --json` prints it."""
-    return {
+def report_record(
+    report: IngestReport, *, profile: bool = False, full: bool = False
+) -> dict[str, JSONValue]:
+    """An ingest report as `ingest --json` prints it; `full` lists what was ignored too."""
+    record: dict[str, JSONValue] = {
         "schema": SCHEMA,
-        **{name: getattr(report, name) for name in _COUNTS},
+        **{name: getattr(report, name) for name in _COUNTS if name != "gone"},
         "passages": report.passages,
         "pages": report.pages,
         "elapsed_s": round(report.elapsed_s, 3),
@@ -383,18 +425,83 @@ def report_record(report: IngestReport) -> dict[str, JSONValue]:
                 "status": file.status,
                 "reason": file.reason,
                 "message": file.message,
+                "tried": file.tried,
                 "warnings": [*file.warnings],
             }
             for file in report.files
         ],
+        "gone": report.gone,
     }
+    if full:
+        record["ignored_files"] = [
+            {"path": entry.path, "kind": entry.kind, "message": entry.message or None}
+            for entry in report.left_out
+        ]
+    if profile:
+        record["profile"] = {
+            "seconds": {stage: round(spent, 3) for stage, spent in _stages(report)},
+            **{f"{unit}_per_s": round(rate, 1) for unit, rate in _rates(report).items()},
+        }
+    return record
 
 
-def report_text(report: IngestReport) -> str:
-    """One line of what was done, without the kinds of which there were none."""
+def report_text(report: IngestReport, *, full: bool = False) -> str:
+    """What was done, without the kinds of which there were none; `full` lists what was ignored."""
     counts = [f"{getattr(report, name)} {name}" for name in _COUNTS if getattr(report, name)]
     size = f"{report.pages} pages and {report.passages} passages in {report.elapsed_s:.1f} s"
-    return f"{', '.join(counts) or 'nothing to do'}: {size}"
+    lines = [f"{', '.join(counts) or 'nothing to do'}: {size}"]
+    if report.gone:
+        lines.append("gone: the file is there no more; --prune forgets the document")
+        lines += [f"  {file.path}" for file in report.files if file.status == "gone"]
+    kinds = Counter(entry.kind for entry in report.left_out)
+    for kind, count in kinds.most_common():
+        if full or kind == "unreadable":
+            lines.append(f"ignored, {_LEFT_OUT[kind]} ({count})")
+            lines += [f"  {_entry(item)}" for item in report.left_out if item.kind == kind]
+    return "\n".join(lines)
+
+
+def _entry(entry: LeftOut) -> str:
+    return f"{entry.path}: {entry.message}" if entry.message else entry.path
+
+
+def report_failures(report: IngestReport) -> str:
+    """The failed files by reason, then how many of them were not tried again; empty for none."""
+    failed = [file for file in report.files if file.status == "failed"]
+    if not failed:
+        return ""
+    lines = [failures_text((file.reason or "", file.path, file.message or "") for file in failed)]
+    before = sum(not file.tried for file in failed)
+    if before:
+        lines.append(
+            f"{before} of {len(failed)} failed before and have not changed: "
+            "--retry-failed tries them again"
+        )
+    return "\n".join(lines)
+
+
+def profile_text(report: IngestReport) -> str:
+    """Seconds by stage, then how much went through in a second."""
+    lines = [f"{'seconds':14} {report.elapsed_s:8.2f}"]
+    lines += [f"  {stage:12} {spent:8.2f}" for stage, spent in _stages(report)]
+    lines += [f"{f'{unit}/s':14} {rate:8.1f}" for unit, rate in _rates(report).items()]
+    return "\n".join(lines)
+
+
+def _stages(report: IngestReport) -> list[tuple[str, float]]:
+    """In the order in which a file goes through them."""
+    seconds = report.profile.seconds
+    order = ("walk", "hash", "read", "wait to read", "embed", "write", "wait to write")
+    return [(stage, seconds[stage]) for stage in order if stage in seconds]
+
+
+def _rates(report: IngestReport) -> dict[str, float]:
+    elapsed = max(report.elapsed_s, 1e-9)
+    return {
+        "pages": report.pages / elapsed,
+        "passages": report.passages / elapsed,
+        "MB": report.profile.bytes / 1e6 / elapsed,
+    }
 
 
 _WARNINGS_SHOWN = 20
@@ -418,6 +525,38 @@ def failures_text(failed: Iterable[tuple[str, str, str]]) -> str:
         lines.append(f"{reason} ({count})")
         for _, name, message in (row for row in rows if row[0] == reason):
             lines.append(f"  {name}: {message}")
+    return "\n".join(lines)
+
+
+def bench_record(measured: Sequence[Measured]) -> dict[str, JSONValue]:
+    """What `bench ingest --json` prints."""
+    return {
+        "schema": SCHEMA,
+        "kinds": [
+            {
+                "kind": item.kind,
+                "pages": item.pages,
+                "passages": item.passages,
+                "processes": item.processes,
+                "bare_pages_per_s": round(item.bare_pages_per_s, 1),
+                "pages_per_s": round(item.pages_per_s, 1),
+                "passages_per_s": round(item.passages_per_s, 1),
+                "share": round(item.share, 3),
+                "passed": item.passed,
+            }
+            for item in measured
+        ],
+    }
+
+
+def bench_text(measured: Sequence[Measured]) -> str:
+    """A table: bare reading, the ingest, its share, and whether that is enough."""
+    lines = [f"{'':8}{'pages':>7}{'bare/s':>9}{'pages/s':>9}{'share':>8}{'passages/s':>12}"]
+    for item in measured:
+        lines.append(
+            f"{item.kind:8}{item.pages:7}{item.bare_pages_per_s:9.0f}{item.pages_per_s:9.0f}"
+            f"{item.share:8.0%}{item.passages_per_s:12.0f}  {'ok' if item.passed else 'too slow'}"
+        )
     return "\n".join(lines)
 
 
@@ -451,32 +590,43 @@ class IngestProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, done: int, total: int, passages: int) -> None:
-        """`done` of `total` files are finished, with so many passages stored."""
+    def __call__(self, counts: IngestCounts) -> None:
+        """Show how far it is."""
         elapsed = time.monotonic() - self._began
         if not self._shown or elapsed < self.APPEARS_AFTER:
             return
         if self._terminal:
-            self._advance(done, total, passages, passages / elapsed)
+            self._advance(counts, elapsed)
         elif time.monotonic() - self._last_line >= self.LINE_EVERY:
             self._last_line = time.monotonic()
-            left = f", about {elapsed / done * (total - done):.0f} s left" if done else ""
-            rate = f"{passages / elapsed:.0f} passages/s"
-            say(f"{done} of {total} files, {passages} passages, {rate}{left}")
+            say(f"{_progress_text(counts, elapsed)}{_left_text(counts, elapsed)}")
 
-    def _advance(self, done: int, total: int, passages: int, rate: float) -> None:
+    def _advance(self, counts: IngestCounts, elapsed: float) -> None:
         if self._bar is None:
-            self._bar = _progress_bar(
-                self._color,
-                "{task.completed}/{task.total} files",
-                "{task.fields[passages]} passages",
-                "{task.fields[rate]} passages/s",
-            )
-            self._task = self._bar.add_task("ingest", total=total, passages=0, rate=0)
+            self._bar = _progress_bar(self._color, "{task.fields[text]}")
+            self._task = self._bar.add_task("ingest", total=counts.total, text="")
             self._bar.start()
         assert self._task is not None
-        counts: dict[str, Any] = {"passages": passages, "rate": round(rate)}
-        self._bar.update(self._task, completed=done, total=total, **counts)
+        self._bar.update(
+            self._task,
+            completed=counts.files,
+            total=counts.total,
+            text=_progress_text(counts, elapsed),
+        )
+
+
+def _progress_text(counts: IngestCounts, elapsed: float) -> str:
+    failed = f", {counts.failed} failed" if counts.failed else ""
+    return (
+        f"{counts.files} of {counts.total} files, {counts.pages} pages, {counts.passages} passages"
+        f"{failed}, {counts.pages / elapsed:.0f} pages/s"
+    )
+
+
+def _left_text(counts: IngestCounts, elapsed: float) -> str:
+    if not counts.files:
+        return ""
+    return f", about {elapsed / counts.files * (counts.total - counts.files):.0f} s left"
 
 
 class BytesProgress:

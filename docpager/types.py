@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from docpager.errors import Bound, FailureReason
 
-DocumentState = Literal["ready", "failed", "duplicate"]
+DocumentState = Literal["pending", "ready", "failed", "duplicate"]
 SearchMode = Literal["hybrid", "lexical", "vector"]
 ToolMode = Literal["tools", "json", "text", "guided"]
 AnswerStatus = Literal[
@@ -121,9 +121,15 @@ class Document:
     message: str | None = None
     duplicate_of: str | None = None
     """Name of the document with the same bytes, where `state` is `duplicate`."""
+    attempts: int = 0
+    """How often these bytes were read, or tried to be."""
+    reader: str = ""
+    """What read them: the tools' versions and the limits they were held to."""
 
 
-FileStatus = Literal["added", "updated", "unchanged", "moved", "duplicate", "failed"]
+FileStatus = Literal[
+    "added", "updated", "unchanged", "moved", "duplicate", "failed", "removed", "gone"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +141,47 @@ class FileOutcome:
     reason: FailureReason | None = None
     """Why, where `status` is `failed`."""
     message: str | None = None
+    tried: bool = True
+    """False where it failed before and was not tried again."""
     warnings: tuple[str, ...] = ()
     """What has to be said beside a success: bytes that were no text, a name that misleads."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestCounts:
+    """How far an ingest is."""
+
+    files: int
+    """Done with, of `total`."""
+    total: int
+    pages: int
+    """Stored so far, as are `passages`."""
+    passages: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProfile:
+    """Where the time of an ingest went. Reading, embedding and writing go on side by side."""
+
+    seconds: dict[str, float]
+    """By stage; those of `read` are the sum over all workers."""
+    bytes: int
+    """Of the files that were read."""
+
+
+LeftOutKind = Literal["hidden", "link", "rule", "format", "no_file", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An entry of a folder that is not ingested: `path` is named as a document would be."""
+
+    path: str
+    kind: LeftOutKind
+    """Hidden or temporary; a symbolic link; unwanted by a pattern; of no format that is read; no
+    regular file; or not to be read at all."""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +196,19 @@ class IngestReport:
     duplicate: int
     failed: int
     """Files that failed now, and those that failed before and have not changed."""
+    gone: int
+    """Documents whose file is there no more, and which were kept."""
     ignored: int
-    """Entries of the folders that are no documents."""
+    """Entries of the folders that are no documents, or were not wanted."""
     passages: int
     """Stored by this ingest, as are `pages`."""
     pages: int
     elapsed_s: float
     files: tuple[FileOutcome, ...]
-    """In walk order."""
+    """In walk order, then what was removed or is gone."""
+    left_out: tuple[LeftOut, ...]
+    """What `ignored` counts."""
+    profile: IngestProfile
 
 
 @dataclass(frozen=True, slots=True)

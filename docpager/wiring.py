@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol, assert_never
+from typing import IO, TYPE_CHECKING, assert_never
 
 from docpager.config import Config
 from docpager.errors import Bound, FailureReason, ModelError, NothingToDo, UserError
@@ -24,6 +25,7 @@ from docpager.types import (
     Answer,
     Document,
     EmbedderIdentity,
+    IngestCounts,
     IngestReport,
     JSONValue,
     Price,
@@ -168,11 +170,16 @@ def _side_folders(config: Config) -> tuple[Path, Path]:
 # -- embedders ------------------------------------------------------------------------------------
 
 
+def embedder_name(config: Config, kept: EmbedderIdentity | None) -> str:
+    """The embedder that was asked for, else the archive's own (`kept`), else the static one."""
+    return config.embedder or (kept.name if kept else STATIC)
+
+
 def make_embedder(
     config: Config, kept: EmbedderIdentity | None, throttle: Throttle | None = None
 ) -> Embedder:
-    """The embedder that was asked for, else the archive's own (`kept`), else the static one."""
-    name = config.embedder or (kept.name if kept else STATIC)
+    """The embedder of that name."""
+    name = embedder_name(config, kept)
     if name == STATIC:
         from docpager.models.embedders import StaticEmbedder
 
@@ -493,28 +500,32 @@ def _require_endpoint(config: Config, what: str) -> None:
 
 # -- ingest ---------------------------------------------------------------------------------------
 
-MOST_WORKERS = 4
 CHUNK_MODEL = "gpt-4o"
 """Whose tokens passages are measured in: one measure for an archive, whoever is asked later."""
 
 
-class IngestProgress(Protocol):
-    """Is told how far an ingest is."""
-
-    def __call__(self, done: int, total: int, passages: int) -> None:
-        """`done` of `total` files are finished, with so many passages stored."""
+IngestProgress = Callable[[IngestCounts], None]
+"""Told how far an ingest is, from another thread than the one that ingests."""
 
 
 def ingest_into(
-    config: Config, paths: Sequence[str], progress: IngestProgress | None
+    config: Config,
+    paths: Sequence[str],
+    progress: IngestProgress | None,
+    *,
+    prune: bool = False,
+    retry_failed: bool = False,
 ) -> IngestReport:
     """Bring the archive up to date with files and folders."""
     from docpager.documents import ocr
-    from docpager.documents.loaders import ParseTask
+    from docpager.documents.ignoring import Selection
+    from docpager.documents.loaders import ParseTask, SizeLimits
     from docpager.documents.pdf_options import PdfOptions
-    from docpager.documents.sandbox import Sandbox
-    from docpager.ingest import ingest
+    from docpager.documents.readers import reader_versions
+    from docpager.documents.sandbox import Limits, Sandbox
+    from docpager.ingest import Options, ingest
     from docpager.memory.archive import open_writer
+    from docpager.plan import Retries
 
     if config.ocr and not ocr.is_installed():
         raise UserError(
@@ -522,39 +533,83 @@ def ingest_into(
             "or leave --ocr out."
         )
     clock, wait_s = SystemClock(), lock_wait(config)
-    kept = _kept_identity(config)
+    selection = Selection(config.include, config.exclude)
+    kept, known = _kept(config)
     embedder = matching_embedder(config, kept)
-    # A probe may cost a call: it is asked for where it will be kept.
-    identity = embedder.identity if kept else probed_identity(embedder)
-    workers = config.workers or min(MOST_WORKERS, os.cpu_count() or 1)
-    options = PdfOptions(passwords=config.passwords, ocr=config.ocr)
-    sandbox = Sandbox(ParseTask(make_counter(config, CHUNK_MODEL), pdf=options), workers)
-    retried: dict[FailureReason, bool] = {
-        "encrypted": bool(config.passwords),
-        "no_text_layer": config.ocr,
-    }
+
+    @cache
+    def identity() -> EmbedderIdentity:
+        # A probe may cost a call: it is asked for where it will be kept.
+        return embedder.identity if kept else probed_identity(embedder)
+
+    sizes = SizeLimits(config.max_file_size << 20, config.max_page_characters)
+    limits = Limits(config.file_timeout, config.page_timeout, config.worker_memory << 20)
+    pdf = PdfOptions(passwords=config.passwords, ocr=config.ocr)
+    task = ParseTask(make_counter(config, CHUNK_MODEL), limits=sizes, pdf=pdf)
+    sandbox = Sandbox(task, worker_count(config), limits)
     return ingest(
         paths,
-        open_writer=lambda: open_writer(config.archive, identity, clock=clock, wait_s=wait_s),
+        known=known,
+        open_writer=lambda: open_writer(config.archive, identity(), clock=clock, wait_s=wait_s),
         embedder=embedder,
-        parse=lambda paths: sandbox.map(paths),
+        parse=lambda paths: sandbox.map(paths, _file_size),
         clock=clock,
         progress=progress,
-        paid_embeddings=identity.name != STATIC,
-        retry=frozenset(reason for reason, wanted in retried.items() if wanted),
+        paid_embeddings=embedder_name(config, kept) != STATIC,
+        options=Options(
+            selection,
+            prune,
+            Retries(
+                reader=f"{reader_versions()}; {_limits_text(config)}",
+                every=retry_failed,
+                reasons=_overcome(config),
+            ),
+        ),
     )
 
 
-def _kept_identity(config: Config) -> EmbedderIdentity | None:
-    """Which embedder made the archive; it is brought to the newest schema on the way."""
+def _overcome(config: Config) -> frozenset[FailureReason]:
+    """Reasons of earlier failures that this ingest has something against."""
+    means: dict[FailureReason, bool] = {
+        "encrypted": bool(config.passwords),
+        "no_text_layer": config.ocr,
+    }
+    return frozenset(reason for reason, given in means.items() if given)
+
+
+def worker_count(config: Config) -> int:
+    """Parsing processes: as many as were asked for, else one for each core this process may use."""
+    if config.workers is not None:
+        return config.workers
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _limits_text(config: Config) -> str:
+    return (
+        f"{config.file_timeout:g} s a file, {config.page_timeout:g} s a page, "
+        f"{config.worker_memory} MB of memory, files of {config.max_file_size} MB, "
+        f"pages of {config.max_page_characters} characters"
+    )
+
+
+def _file_size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0  # reading it will say so
+
+
+def _kept(config: Config) -> tuple[EmbedderIdentity | None, tuple[Document, ...]]:
+    """Which embedder made the archive, and its documents; it gets the newest schema on the way."""
     from docpager.memory.archive import open_writer
 
     if not config.archive.exists():
-        return None
-    with open_writer(config.archive, clock=SystemClock(), wait_s=lock_wait(config)):
-        pass
-    with open_archive(config) as archive:
-        return archive.embedder_identity()
+        return None, ()
+    clock, wait_s = SystemClock(), lock_wait(config)
+    with open_writer(config.archive, clock=clock, wait_s=wait_s) as writer:
+        return writer.embedder_identity(), writer.documents()
 
 
 # -- search ---------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def only_object(result: Result) -> dict[str, Any]:
 
 
 def test_the_commands_are_these() -> None:
-    assert sorted(main.commands) == sorted(COMMANDS)
+    assert sorted(main.commands) == sorted([*COMMANDS, "bench"])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -392,6 +392,7 @@ def test_ingest_tells_what_was_done_in_the_contracts_keys(desk: Desk) -> None:
         "pages",
         "elapsed_s",
         "files",
+        "gone",
     ]
     # What is still failed from before is named again, and stays exit code 3.
     assert result.exit_code == 3
@@ -415,7 +416,7 @@ def test_ls_lists_every_document_and_status_counts_them(desk: Desk) -> None:
     ]
     assert [item["state"] for item in listed] == ["failed", "ready", "ready"]
     status = only_object(desk("status", "--json"))
-    assert status["documents"] == {"ready": 2, "failed": 1, "duplicate": 0}
+    assert status["documents"] == {"ready": 2, "pending": 0, "failed": 1, "duplicate": 0}
     assert status["embedder"] == {"name": "static", "dimension": 256}
     assert status["failed"][0]["reason"] == "empty"
     text = desk("status").stdout

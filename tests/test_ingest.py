@@ -7,17 +7,28 @@ import shutil
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from docpager.documents.ignoring import Selection
 from docpager.documents.loaders import ParsedFile, ParseTask
 from docpager.documents.sandbox import Sandbox
-from docpager.errors import DocumentError, ModelAuthError, ModelError, NothingToDo, UserError
-from docpager.ingest import FlushAt, ingest
+from docpager.errors import (
+    ArchiveError,
+    DocumentError,
+    FailureReason,
+    ModelAuthError,
+    ModelError,
+    NothingToDo,
+    UserError,
+)
+from docpager.ingest import FlushAt, Options, ingest
+from docpager.plan import Retries
 from docpager.protocols import ArchiveWriter, Vectors
 from docpager.testing import CharacterCounter, FrozenClock, HashEmbedder, InMemoryArchive
-from docpager.types import Document, EmbedderIdentity, IngestReport
+from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestReport
 from tests.documents.making import mail
 
 TASK = ParseTask(CharacterCounter())
@@ -57,7 +68,7 @@ class Bench:
         self.parsed: list[str] = []
         self.bursts = 0
         self.open = False
-        self.seen: list[tuple[int, int, int]] = []
+        self.seen: list[IngestCounts] = []
         self.clock = FrozenClock()
 
     def put(self, name: str, text: str) -> Path:
@@ -77,29 +88,40 @@ class Bench:
 
     def parse(self, paths: Iterable[str]) -> Generator[ParsedFile | DocumentError, None, None]:
         for path in paths:
-            assert not self.open, "files are parsed while the archive is closed"
             self.parsed.append(os.path.basename(path))
             try:
                 yield TASK(path)
             except DocumentError as error:
                 yield error
 
-    def run(self, *paths: Path, flush: FlushAt | None = None, paid: bool = False) -> IngestReport:
+    def run(
+        self,
+        *paths: Path,
+        flush: FlushAt | None = None,
+        paid: bool = False,
+        options: Options | None = None,
+    ) -> IngestReport:
         self.parsed, self.embedder.asked = [], []
         return ingest(
             [str(path) for path in paths or (self.folder,)],
+            known=self.archive.documents(),
             open_writer=self.open_writer,
             embedder=self.embedder,
             parse=self.parse,
             clock=self.clock,
-            progress=lambda done, total, passages: self.seen.append((done, total, passages)),
+            progress=self.seen.append,
             paid_embeddings=paid,
             flush_at=flush,
+            options=options,
         )
 
     @property
     def rows(self) -> dict[str, Document]:
         return {document.name: document for document in self.archive.documents()}
+
+    @property
+    def ready(self) -> list[str]:
+        return [name for name, row in self.rows.items() if row.state == "ready"]
 
     def statuses(self, report: IngestReport) -> dict[str, str]:
         return {outcome.path: outcome.reason or outcome.status for outcome in report.files}
@@ -125,7 +147,7 @@ def test_new_files_are_added_in_walk_order(bench: Bench) -> None:
     assert [hit.document for hit in bench.archive.passages(["P1", "P2", "P3"])] == [
         outcome.path for outcome in report.files
     ]
-    assert bench.seen[-1] == (3, 3, 3)
+    assert bench.seen[-1] == IngestCounts(files=3, total=3, pages=3, passages=3, failed=0)
     row = bench.rows["corpus/a/x.txt"]
     assert (row.root, row.state, row.paged) == (str(bench.folder), "ready", False)
 
@@ -137,7 +159,7 @@ def test_an_unchanged_second_run_reads_and_embeds_nothing(bench: Bench) -> None:
     generation, bench.bursts = bench.archive.generation, 0
     report = bench.run()
     assert report.unchanged == 2 and not bench.parsed and not bench.embedder.asked
-    assert bench.archive.generation == generation and bench.bursts == 1
+    assert bench.archive.generation == generation and bench.bursts == 0
 
 
 def test_a_touched_file_is_unchanged_and_its_new_time_is_kept(bench: Bench) -> None:
@@ -190,6 +212,16 @@ def test_of_two_copies_the_one_left_unchanged_keeps_the_text(bench: Bench, chang
     other = ({"a.txt", "b.txt"} - {changed}).pop()
     assert texts == {f"corpus/{changed}": "Something else.", f"corpus/{other}": "Words."}
     assert bench.run().unchanged == 2 and not bench.parsed
+
+
+def test_a_new_copy_takes_over_the_text_of_what_changes_after_it(bench: Bench) -> None:
+    bench.put("b.txt", "Words.")
+    bench.run()
+    bench.put("a.txt", "Words.")
+    os.utime(bench.put("b.txt", "Something else."), ns=(9, 9))
+    assert bench.run().failed == 0
+    texts = {name: bench.archive.page(name, 1).text for name in bench.rows}
+    assert texts == {"corpus/a.txt": "Words.", "corpus/b.txt": "Something else."}
 
 
 def test_a_copy_that_changes_into_itself_again_is_found_by_its_bytes(bench: Bench) -> None:
@@ -292,7 +324,8 @@ def test_a_refused_key_stops_the_ingest_and_what_was_complete_stays(
     bench.embedder.failures = {3: ModelAuthError("The key is refused.")}
     with pytest.raises(ModelAuthError):
         bench.run(paid=paid)
-    assert list(bench.rows) == [f"corpus/{number:02}.txt" for number in range(8)]
+    assert bench.ready == [f"corpus/{number:02}.txt" for number in range(8)]
+    assert {row.state for row in bench.rows.values()} == {"ready", "pending"}
     assert bench.run().added == 4
 
 
@@ -301,7 +334,7 @@ def test_vectors_that_were_paid_for_are_kept_before_their_document_is(bench: Ben
     bench.embedder.failures = {3: ModelAuthError("The key is refused.")}
     with pytest.raises(ModelAuthError):
         bench.run(paid=True)
-    assert not bench.rows
+    assert [row.state for row in bench.rows.values()] == ["pending"]
     bench.run(paid=True)
     assert len(bench.embedder.asked) == 4 and bench.archive.passage_count == 12
 
@@ -325,7 +358,7 @@ def test_embedding_that_fails_in_a_row_stops_the_ingest_and_blames_no_document(
     bench.embedder.failures = {n: ModelError("Unreachable.") for n in (2, 3, 4)}
     with pytest.raises(ModelError, match="Unreachable"):
         bench.run()
-    assert [row.state for row in bench.rows.values()] == ["ready"] * 4
+    assert [row.state for row in bench.rows.values()] == ["ready"] * 4 + ["pending"] * 16
 
 
 def test_the_archive_is_opened_in_short_bursts(bench: Bench) -> None:
@@ -370,10 +403,11 @@ def test_an_interrupted_ingest_keeps_what_was_committed_and_ends_its_workers(
     with pytest.raises(KeyboardInterrupt):
         bench.run(flush=FlushAt(passages=2))
     assert closed == [True]
-    assert list(bench.rows) == [f"corpus/{number}.txt" for number in range(4)]
+    kept = len(bench.ready)
+    assert bench.ready == [f"corpus/{number}.txt" for number in range(kept)] and kept <= 5
     bench.parse = real  # type: ignore[method-assign]
     report = bench.run()
-    assert (report.added, report.unchanged) == (5, 4)
+    assert (report.added, report.unchanged) == (9 - kept, kept)
 
 
 def test_with_real_workers_a_folder_gives_what_it_gives_without(tmp_path: Path) -> None:
@@ -410,6 +444,177 @@ def test_vectors_are_those_of_the_indexed_texts(bench: Bench) -> None:
     assert bench.embedder.asked == ["Title\n# Title\n\nWords."]
     (best,) = bench.archive.vector_search(HashEmbedder().embed(bench.embedder.asked)[0], 1)
     assert best.passage_id == "P1" and np.isclose(best.score, 1.0)
+
+
+# ---- what is told apart between two runs
+
+
+def failing(bench: Bench, *names: str) -> None:
+    for name in names:
+        (bench.folder / name).write_bytes(b"%PDF-1.4\nnothing of the kind" + name.encode())
+
+
+def test_every_kind_of_change_is_told_apart_and_counted(bench: Bench) -> None:
+    for name in ("changed", "gone", "moved", "same", "touched"):
+        bench.put(f"{name}.txt", f"Words of {name}.")
+    failing(bench, "bad.pdf", "mended.pdf")
+    bench.run(options=Options(retries=Retries("1")))
+    os.utime(bench.put("changed.txt", "Other words."), ns=(1, 1))
+    os.utime(bench.folder / "touched.txt", ns=(1, 1))
+    (bench.folder / "gone.txt").unlink()
+    (bench.folder / "moved.txt").rename(bench.folder / "new place.txt")
+    bench.put("copy.txt", "Words of same.")
+    bench.put("new.txt", "New words.")
+    os.utime(bench.put("mended.pdf", "Words after all."), ns=(1, 1))
+    report = bench.run(options=Options(retries=Retries("1")))
+    assert bench.statuses(report) == {
+        "corpus/bad.pdf": "damaged",
+        "corpus/changed.txt": "updated",
+        "corpus/copy.txt": "duplicate",
+        "corpus/gone.txt": "gone",
+        "corpus/mended.pdf": "not_a_document",
+        "corpus/new place.txt": "moved",
+        "corpus/new.txt": "added",
+        "corpus/same.txt": "unchanged",
+        "corpus/touched.txt": "unchanged",
+    }
+    assert [f.path for f in report.files if not f.tried] == ["corpus/bad.pdf"]
+    assert (report.failed, report.gone, report.removed) == (2, 1, 0)
+    assert sorted(bench.embedder.asked) == ["New words.", "Other words."]
+    again = bench.run(options=Options(retries=Retries("1")))
+    assert (again.unchanged, again.failed, again.gone) == (6, 2, 1) and not bench.parsed
+
+
+def test_what_is_gone_is_kept_until_it_is_pruned(bench: Bench) -> None:
+    for name in ("a", "b"):
+        bench.put(f"{name}.txt", "The same words.")
+    bench.put("c.txt", "Other words.")
+    failing(bench, "x.pdf")
+    bench.run()
+    for name in ("a.txt", "c.txt", "x.pdf"):
+        (bench.folder / name).unlink()
+    assert bench.run().gone == 3 and bench.archive.passage_count == 2
+    report = bench.run(options=Options(prune=True))
+    assert (report.removed, report.gone, report.unchanged) == (3, 0, 1)
+    assert bench.ready == list(bench.rows) == ["corpus/b.txt"], "the copy takes the text over"
+    assert bench.archive.page("corpus/b.txt", 1).text == "The same words."
+    (bench.folder / "b.txt").unlink()
+    assert bench.run(options=Options(prune=True)).removed == 1 and not bench.rows
+
+
+def test_pruning_forgets_nothing_outside_the_folders_named_and_nothing_that_is_there(
+    bench: Bench,
+) -> None:
+    for name in ("one/a.txt", "one/b.txt", "two/a.txt"):
+        bench.put(name, f"Words of {name}.")
+    bench.run()
+    for name in ("one/a.txt", "two/a.txt"):
+        (bench.folder / name).unlink()
+    selection = Selection(exclude=["b.txt"])
+    report = bench.run(bench.folder / "one", options=Options(selection, prune=True))
+    assert bench.statuses(report) == {"corpus/one/a.txt": "removed"}
+    assert list(bench.rows) == ["corpus/one/b.txt", "corpus/two/a.txt"]
+
+
+def test_what_failed_is_tried_again_when_asked_or_when_its_reader_changed(bench: Bench) -> None:
+    failing(bench, "x.pdf")
+    for options, attempts in (
+        (Options(retries=Retries("1")), 1),
+        (Options(retries=Retries("1")), 1),
+        (Options(retries=Retries("1", every=True)), 2),
+        (Options(retries=Retries("2")), 3),
+        (Options(retries=Retries("2")), 3),
+        (Options(retries=Retries("2", reasons=frozenset({"damaged"}))), 4),
+        (Options(retries=Retries("2", reasons=frozenset({"encrypted"}))), 4),
+    ):
+        report = bench.run(options=options)
+        row = bench.rows["corpus/x.pdf"]
+        assert (row.attempts, row.reader, report.failed) == (attempts, options.retries.reader, 1)
+        assert bool(bench.parsed) == report.files[0].tried
+    failing(bench, "x.pdf")
+    with open(bench.folder / "x.pdf", "ab") as file:
+        file.write(b"more")
+    bench.run(options=Options(retries=Retries("2")))
+    assert bench.rows["corpus/x.pdf"].attempts == 1, "other bytes have been tried once"
+
+
+@pytest.mark.parametrize(("reason", "tries"), [("timed_out", 2), ("damaged", 1), ("unreadable", 5)])
+def test_how_often_a_file_is_tried_depends_on_its_reason(
+    bench: Bench, reason: FailureReason, tries: int
+) -> None:
+    bench.put("a.txt", "Words.")
+    bench.parse = lambda paths: (DocumentError(reason, "No.") for _ in paths)  # type: ignore
+    tried = sum(bench.run().files[0].tried for _ in range(5))
+    assert tried == tries == bench.rows["corpus/a.txt"].attempts
+
+
+def test_what_an_ingest_did_not_get_to_is_pending_and_goes_with_its_file(bench: Bench) -> None:
+    for number in range(6):
+        bench.put(f"{number}.txt", f"Words of {number}.")
+    bench.embedder.failures = {1: ModelAuthError("The key is refused.")}
+    with pytest.raises(ModelAuthError):
+        bench.run()
+    assert [row.state for row in bench.rows.values()] == ["pending"] * 6
+    (bench.folder / "0.txt").unlink()
+    report = bench.run(options=Options(Selection(exclude=["1.txt"])))
+    assert (report.added, report.gone, report.failed) == (4, 0, 0)
+    assert list(bench.rows) == bench.ready == [f"corpus/{number}.txt" for number in range(2, 6)]
+
+
+def test_equal_chunks_of_a_changed_file_keep_their_vectors(bench: Bench) -> None:
+    parts = [f"## Part {n}\n\nWords of {n}." for n in range(6)]
+    bench.put("a.md", "\n\n".join(parts))
+    bench.run()
+    parts[3] = "## Part 3\n\nNew words."
+    os.utime(bench.put("a.md", "\n\n".join(parts)), ns=(3, 3))
+    assert bench.run().updated == 1
+    assert bench.embedder.asked == ["Part 3\n## Part 3\n\nNew words."]
+    assert bench.archive.passage_count == 6
+
+
+def test_a_fifo_that_is_named_itself_is_unreadable_and_not_waited_for(bench: Bench) -> None:
+    os.mkfifo(bench.folder / "pipe.txt")
+    report = bench.run(bench.folder / "pipe.txt")
+    assert bench.statuses(report) == {"corpus/pipe.txt": "unreadable"}
+
+
+def test_nothing_is_written_where_nothing_was_found(bench: Bench) -> None:
+    (bench.folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    for path, error in ((bench.folder / "typo", UserError), (bench.folder, NothingToDo)):
+        with pytest.raises(error):
+            bench.run(path)
+    assert bench.bursts == 0
+
+
+def test_a_profile_says_where_the_time_went(bench: Bench) -> None:
+    path = bench.put("a.txt", "Words.")
+    profile = bench.run().profile
+    assert set(profile.seconds) == {
+        "walk",
+        "hash",
+        "read",
+        "wait to read",
+        "embed",
+        "write",
+        "wait to write",
+    }
+    assert profile.bytes == path.stat().st_size
+
+
+def test_an_error_while_writing_ends_the_ingest(bench: Bench) -> None:
+    for number in range(50):
+        bench.put(f"{number:02}.txt", f"Words of {number}.")
+    real = bench.archive.store
+
+    def store(document: Document, *rest: Any) -> Document:
+        if document.name == "corpus/07.txt":
+            raise ArchiveError("The disk is full.")
+        return real(document, *rest)
+
+    bench.archive.store = store  # type: ignore[method-assign]
+    with pytest.raises(ArchiveError, match="disk is full"):
+        bench.run(flush=FlushAt(passages=4))
+    assert bench.ready == [f"corpus/{number:02}.txt" for number in range(4)]
 
 
 # -- attachments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from docpager.types import (
     Document,
     EmbedderIdentity,
     Hit,
+    IngestCounts,
     PageText,
     Passage,
     ResultPage,
@@ -246,10 +248,21 @@ def test_ls_says_of_each_document_whether_it_is_searched() -> None:
 
 
 def test_status_counts_what_is_there_and_names_what_is_not() -> None:
-    failed = Document("c/x.pdf", "failed", "", 1, "/c", reason="encrypted", message="Unlock it.")
+    failed = Document(
+        "c/x.pdf",
+        "failed",
+        "",
+        1,
+        "/c",
+        reason="encrypted",
+        message="Unlock it.",
+        attempts=2,
+        reader="pdfium 1",
+    )
     status = ArchiveStatus(
         ready=2,
         failed=(failed,),
+        pending=4,
         duplicates=1,
         passages=32,
         pages=12,
@@ -259,12 +272,23 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
         embedder=EmbedderIdentity("static", 256, True),
     )
     record = render.status_record("x.duckdb", status)
-    assert record["documents"] == {"ready": 2, "failed": 1, "duplicate": 1}
+    assert record["documents"] == {"ready": 2, "pending": 4, "failed": 1, "duplicate": 1}
     assert record["embedder"] == {"name": "static", "dimension": 256}
-    assert record["failed"] == [{"path": "c/x.pdf", "reason": "encrypted", "message": "Unlock it."}]
+    assert record["failed"] == [
+        {
+            "path": "c/x.pdf",
+            "reason": "encrypted",
+            "message": "Unlock it.",
+            "attempts": 2,
+            "reader": "pdfium 1",
+        }
+    ]
     text = render.status_text("x.duckdb", status)
     assert "x.duckdb, 5.0 MB" in text
+    assert "4 pending" in text
     assert "encrypted (1)\n  c/x.pdf: Unlock it." in text
+    told = render.failed_text(status)
+    assert told == "encrypted (1)\n  c/x.pdf: Unlock it. (tried 2 times with pdfium 1)"
 
 
 def test_the_weights_are_named_with_publisher_licence_and_ways_to_get_them(tmp_path: Path) -> None:
@@ -326,7 +350,7 @@ def test_steps_are_told_only_where_someone_watches(capsys: pytest.CaptureFixture
 
 def test_progress_says_nothing_in_the_first_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     with render.IngestProgress(shown=True) as progress:
-        progress(1, 10, 5)
+        progress(IngestCounts(1, 10, 3, 5, 0))
     assert capsys.readouterr().err == ""
 
 
@@ -336,10 +360,11 @@ def test_progress_is_plain_lines_where_no_terminal_is(
     monkeypatch.setattr(render.IngestProgress, "APPEARS_AFTER", 0.0)
     monkeypatch.setattr(render.IngestProgress, "LINE_EVERY", 0.0)
     with render.IngestProgress(shown=True) as progress:
-        progress(5, 10, 50)
+        progress(IngestCounts(5, 10, 20, 50, 2))
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("5 of 10 files, 50 passages, ")
+    assert captured.err.startswith("5 of 10 files, 20 pages, 50 passages, 2 failed, ")
+    assert re.search(r"pages/s, about \d+ s left\n", captured.err)
     assert "\x1b" not in captured.err
 
 

@@ -11,6 +11,7 @@ from docpager.agent.functions import Function, FunctionResult, ProposedAnswer
 from docpager.errors import FunctionError
 from docpager.memory.queue_manager import QueueManager
 from docpager.messages import AssistantMessage, Message, ToolCall, ToolResult, Turn
+from docpager.surrogates import repaired_json
 
 NO_ROOM = "Failed: no room for this result. Ask again."
 _ENDED = "Failed: the answer was sent before this call. Nothing to do."
@@ -139,7 +140,7 @@ class Executor:
 
 
 def parse_arguments(raw: str) -> dict[str, Any]:
-    """A call's arguments as a mapping; empty text means none, lone surrogates become `?`.
+    """A call's arguments as a mapping; empty text means none, lone surrogates are repaired.
 
     Raises:
         FunctionError: they are no JSON object.
@@ -152,18 +153,8 @@ def parse_arguments(raw: str) -> dict[str, Any]:
         ) from error
     if not isinstance(parsed, dict):
         raise FunctionError("the arguments are no JSON object. Send one, such as {}.")
-    return {str(name): _storable(value) for name, value in parsed.items()}
-
-
-def _storable(value: Any) -> Any:
-    """JSON may spell lone surrogates (`\\ud800`), which no store takes."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    if isinstance(value, dict):
-        return {str(name): _storable(item) for name, item in value.items()}
-    return value
+    mended: dict[str, Any] = repaired_json(parsed)
+    return mended
 
 
 def _wants_heartbeat(raw: Mapping[str, Any], function: Function) -> bool:

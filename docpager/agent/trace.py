@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Protocol
 
 from docpager.errors import UserError
+from docpager.surrogates import repaired
 
 
 class Trace(Protocol):
@@ -109,6 +110,5 @@ def _modified(run: Path) -> float:
 
 
 def trace_line(event: Mapping[str, object]) -> str:
-    """One event as a line of UTF-8 JSON; lone surrogates become `?`."""
-    text = json.dumps(event, ensure_ascii=False, separators=(", ", ": "))
-    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
+    """One event as a line of UTF-8 JSON; lone surrogates are repaired."""
+    return repaired(json.dumps(event, ensure_ascii=False, separators=(", ", ": "))) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -14,15 +14,26 @@ from docpager.documents.attachments import Attachment, AttachmentLimits, place_n
 from docpager.documents.chunking import ChunkSize, chunk_document
 from docpager.documents.formats import HEAD_BYTES, Format, detect, identify
 from docpager.documents.outline import OutlinedDocument
+from docpager.documents.pacing import pages_over
 from docpager.documents.pdf_options import PdfOptions
 from docpager.documents.sandbox import not_understood
+from docpager.documents.walking import open_regular
 from docpager.errors import DocumentError
 from docpager.protocols import TokenCounter
 from docpager.types import Chunk, ParsedDocument
 
-MAX_PDF_BYTES = 1 << 30
-MAX_TEXT_BYTES = 256 << 20
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """How large a file may be, and what comes out of it; more is `too_large`."""
+
+    file_bytes: int = 1 << 30
+    page_characters: int = 10_000_000
+
+    @property
+    def text_bytes(self) -> int:
+        """Of a file that is text itself, which takes many times its size while it is cut."""
+        return self.file_bytes // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,8 @@ class ParsedFile:
     mtime_ns: int
     parsed: ParsedDocument
     chunks: tuple[Chunk, ...]
+    seconds: float = field(default=0.0, compare=False)
+    """What it took to read and cut, as its worker measured it."""
     attachments: tuple[AttachedFile, ...] = ()
     """All files inside it, at any depth: those of an attachment come after it."""
 
@@ -57,8 +70,7 @@ class ParseTask:
     counter: TokenCounter
     """Picklable itself."""
     size: ChunkSize = field(default_factory=ChunkSize)
-    max_pdf_bytes: int = MAX_PDF_BYTES
-    max_text_bytes: int = MAX_TEXT_BYTES
+    limits: SizeLimits = field(default_factory=SizeLimits)
     attachments: AttachmentLimits = field(default_factory=AttachmentLimits)
     pdf: PdfOptions = field(default_factory=PdfOptions)
 
@@ -68,6 +80,7 @@ class ParseTask:
         Raises:
             DocumentError: with the reason why it cannot be.
         """
+        began = time.perf_counter()
         data, status = self._read(path)
         mtime_ns = status.st_mtime_ns
         file, attachments = self._parse(Path(path).name, data, mtime_ns)
@@ -80,12 +93,15 @@ class ParseTask:
             file,
             parsed=replace(file.parsed, warnings=warnings),
             attachments=tuple(unpacking.files),
+            seconds=time.perf_counter() - began,
         )
 
     def _parse(
         self, name: str, data: bytes, mtime_ns: int
     ) -> tuple[ParsedFile, tuple[Attachment, ...]]:
         outlined = parse_bytes(name, data, self.pdf)
+        pages_over()
+        self._refuse_long_pages(outlined)
         chunks = chunk_document(outlined, self.counter, self.size)
         if not chunks:
             raise _empty()
@@ -95,11 +111,8 @@ class ParseTask:
 
     def _read(self, path: str) -> tuple[bytes, os.stat_result]:
         try:
-            # A FIFO that took the place of a file since it was found must not be waited for.
-            with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
+            with open_regular(path) as file:
                 status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise DocumentError("unreadable", "It is not a regular file. Leave it out.")
                 self._refuse_large(Path(path).name, file.read(HEAD_BYTES), status.st_size)
                 file.seek(0)
                 return file.read(), status
@@ -107,13 +120,24 @@ class ParseTask:
             raise unreadable(error) from error
 
     def _refuse_large(self, name: str, head: bytes, size: int) -> None:
-        limit = self.max_pdf_bytes if detect(name, head) == "pdf" else self.max_text_bytes
+        kind = detect(name, head)
+        limit = self.limits.file_bytes if kind == "pdf" else self.limits.text_bytes
         if size > limit:
             raise DocumentError(
                 "too_large",
-                f"The file has {size / 1e6:,.0f} MB, {limit / 1e6:,.0f} MB is the limit. "
-                "Split it into smaller files.",
+                f"The file has {size / 1e6:,.1f} MB, {limit / 1e6:,.1f} MB is the limit. "
+                "Split it into smaller files, or allow more with --max-file-size.",
             )
+
+    def _refuse_long_pages(self, outlined: OutlinedDocument) -> None:
+        limit = self.limits.page_characters
+        for page in outlined.document.pages:
+            if len(page.text) > limit:
+                raise DocumentError(
+                    "too_large",
+                    f"Page {page.page_number} has {len(page.text):,} characters, {limit:,} is the "
+                    "limit. Split it, or allow more with --max-page-characters.",
+                )
 
 
 class _Unpacking:

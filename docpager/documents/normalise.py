@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from docpager.surrogates import repaired
+
 _NEWLINES = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
 # Control characters but for tab and line feed; byte order marks inside a text; soft hyphens;
 # and the two noncharacters at the end of the first plane. None of them has a glyph.
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff]")
@@ -20,7 +21,7 @@ def clean(text: str) -> str:
     Cleaning the lines of a text one by one and joining them gives the same as cleaning the text.
     """
     text = _NEWLINES.sub("\n", text)
-    text = _SURROGATES.sub("\ufffd", text)
+    text = repaired(text)
     return unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
 
 

@@ -16,20 +16,29 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Generic, TypeVar, cast
 
+from docpager.documents import pacing
 from docpager.errors import DocumentError, UserError
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
+_NEVER = float("inf")
+
 _LENGTH = struct.Struct(">Q")
 _LOOK_AHEAD = 2
 """Items in work or finished, for each worker, before the caller takes the first of them."""
+_LIGHT_LOOK_AHEAD = 32
+"""The same for items that are light, so that a slow one does not make the other workers idle."""
+LIGHT = 8 << 20
+"""So much weight may be ahead of the caller, beyond the first items of each worker."""
+_WATCH_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,8 @@ class Limits:
     """What one file may cost."""
 
     seconds: float = 300.0
+    page_seconds: float = 60.0
+    """For one page, where the reader tells of them (`pacing`)."""
     memory_bytes: int = 4 << 30
     """Of address space, the interpreter's own included; held on Linux only."""
 
@@ -50,20 +61,30 @@ class Sandbox(Generic[Item, Value]):
         self._setup = _Setup(work, limits or Limits())
         self._workers = max(1, workers)
 
-    def map(self, items: Iterable[Item]) -> Generator[Value | DocumentError, None, None]:
+    def map(
+        self, items: Iterable[Item], weight: Callable[[Item], int] | None = None
+    ) -> Generator[Value | DocumentError, None, None]:
         """For each item what `work` returns, or the DocumentError that it ends in.
 
         Items are asked for a little ahead of the results that are taken, so memory stays flat.
         Closing the iterator kills what still runs.
+
+        Args:
+            weight: About how many bytes the result of an item takes; of light items more are
+                worked on ahead. None where nothing is known of them.
 
         Raises:
             UserError: no worker process can be started.
         """
         pool: _Pool[Item, Value] = _Pool(self._setup, self._workers)
         try:
-            yield from pool.run(items)
+            yield from pool.run(items, weight or _unknown_weight)
         finally:
             pool.close()
+
+
+def _unknown_weight(_item: object) -> int:
+    return LIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +103,45 @@ class _Pool(Generic[Item, Value]):
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
         self._alive: set[_Worker] = set()
         self._lock = threading.Lock()
-        self._closed = False
+        self._closing = threading.Event()
+        self._watchman = threading.Thread(
+            target=self._watch, name="docpager-sandbox-watch", daemon=True
+        )
+        self._watchman.start()
 
-    def run(self, items: Iterable[Item]) -> Iterator[Value | DocumentError]:
-        waiting: deque[Future[Value | DocumentError]] = deque()
+    def run(
+        self, items: Iterable[Item], weight: Callable[[Item], int]
+    ) -> Iterator[Value | DocumentError]:
+        waiting: deque[tuple[int, Future[Value | DocumentError]]] = deque()
+        ahead = 0
         for item in items:
-            waiting.append(self._threads.submit(self._one, item))
-            if len(waiting) >= self._size * _LOOK_AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            waiting.append((weight(item), self._threads.submit(self._one, item)))
+            ahead += waiting[-1][0]
+            while len(waiting) >= self._size * (
+                _LIGHT_LOOK_AHEAD if ahead < LIGHT else _LOOK_AHEAD
+            ):
+                light, future = waiting.popleft()
+                ahead -= light
+                yield future.result()
+        for _, future in waiting:
+            yield future.result()
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
+            self._closing.set()
             alive = list(self._alive)
         for worker in alive:
             worker.kill()
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self._watchman.join()
+
+    def _watch(self) -> None:
+        """End the workers whose time is over, until the pool is closed."""
+        while not self._closing.wait(_WATCH_EVERY_S):
+            with self._lock:
+                alive = list(self._alive)
+            for worker in alive:
+                worker.end_if_late(time.monotonic())
 
     def _one(self, item: Item) -> Value | DocumentError:
         worker = self._take()
@@ -120,8 +162,7 @@ class _Pool(Generic[Item, Value]):
             worker = _Worker(self._setup)
         with self._lock:
             self._alive.add(worker)
-            closed = self._closed
-        if closed:
+        if self._closing.is_set():
             worker.kill()
         return worker
 
@@ -132,6 +173,13 @@ class _Reply:
     """What the work returned, or a DocumentError."""
     reusable: bool
     """Whether the worker can take another item."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OnPage:
+    """What a worker says before its reply, as often as it likes (`pacing.Listener`)."""
+
+    number: int | None
 
 
 class _Worker:
@@ -153,6 +201,11 @@ class _Worker:
         self._limits = setup.limits
         self._setup = pickle.dumps(setup)
         self._ready = False
+        self._late: DocumentError | None = None
+        self._deadlines = threading.Lock()
+        """Held while they are set and looked at, so that no item is killed for the one before."""
+        self._file_until = self._page_until = _NEVER
+        self._page = 0
 
     def start(self) -> None:
         """Wait until the process takes items, which no item's deadline has to pay for.
@@ -174,24 +227,31 @@ class _Worker:
 
     def run(self, item: object) -> _Reply:
         """Have one item worked on, for as long as the limits allow."""
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            self._process.kill()
-
-        timer = threading.Timer(self._limits.seconds, end)
-        timer.daemon = True
-        timer.start()
+        self._allow(time.monotonic() + self._limits.seconds, _NEVER)
         try:
-            return self._exchange(item)
+            outcome = self._exchange(item)
         except (OSError, EOFError):
             self._process.kill()
             status = self._process.wait()
-            error = _timed_out(self._limits) if late.is_set() else _died(status, self._limits)
-            return _Reply(error, reusable=False)
-        finally:
-            timer.cancel()
+            return _Reply(self._late or _died(status, self._limits), reusable=False)
+        self._allow(_NEVER, _NEVER)
+        # It may have been late by the blink of an eye, after it had answered.
+        return outcome if self._late is None else _Reply(outcome.outcome, reusable=False)
+
+    def _allow(self, file_until: float, page_until: float) -> None:
+        with self._deadlines:
+            self._file_until, self._page_until = file_until, page_until
+
+    def end_if_late(self, now: float) -> None:
+        """Kill the process if the item it works on has had its time by now."""
+        with self._deadlines:
+            if now >= self._file_until:
+                self._late = _timed_out("the file", self._limits.seconds)
+            elif now >= self._page_until:
+                self._late = _timed_out(f"page {self._page}", self._limits.page_seconds)
+            else:
+                return
+            self._process.kill()
 
     def kill(self) -> None:
         """End the process and take its remains away; doing it twice does no harm."""
@@ -203,17 +263,22 @@ class _Worker:
 
     def _exchange(self, item: object) -> _Reply:
         _send(self._to, pickle.dumps(item))
-        reply = pickle.loads(_receive(self._from))
-        if not isinstance(reply, _Reply):
-            raise EOFError("a worker answered nonsense")
-        return reply
+        while True:
+            reply = pickle.loads(_receive(self._from))
+            if isinstance(reply, _Reply):
+                return reply
+            if not isinstance(reply, _OnPage):
+                raise EOFError("a worker answered nonsense")
+            self._page = reply.number or 0
+            left = _NEVER if reply.number is None else self._limits.page_seconds
+            self._allow(self._file_until, time.monotonic() + left)
 
 
-def _timed_out(limits: Limits) -> DocumentError:
+def _timed_out(what: str, seconds: float) -> DocumentError:
     return DocumentError(
         "timed_out",
-        f"Reading the file took more than {limits.seconds:g} s and was given up. "
-        "Split it, or save it anew in another program.",
+        f"Reading {what} took more than {seconds:g} s and was given up. Allow more with "
+        "--file-timeout and --page-timeout, or save it anew in another program.",
     )
 
 
@@ -221,7 +286,7 @@ def _out_of_memory(limits: Limits) -> DocumentError:
     return DocumentError(
         "out_of_memory",
         f"Reading the file needs more than {limits.memory_bytes / 1e9:.1f} GB of memory. "
-        "Split it, or save it anew in another program.",
+        "Allow more with --worker-memory, split it, or save it anew in another program.",
     )
 
 
@@ -251,6 +316,7 @@ def serve() -> None:
     threading.Thread(target=_listen, args=(source, frames), daemon=True).start()
     setup: _Setup = pickle.loads(frames.get())
     _limit_memory(setup.limits.memory_bytes)
+    pacing.listen(lambda number: _send(sink, pickle.dumps(_OnPage(number))))
     _send(sink, b"ready")
     while True:
         item = pickle.loads(frames.get())

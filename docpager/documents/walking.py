@@ -3,21 +3,30 @@
 A document is named by the folder given, `/`, and the path below it. Names are made of printable
 Unicode: bytes that are no UTF-8 and control characters are written as `\\xff` and `\\u000a`, and
 the way back from a name to its path is exact.
+
+Symbolic links are left out, wherever they lead, unless they were named themselves: what is inside
+the folder is found anyway, and what is outside was not asked for.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
+from docpager.documents import ignoring
 from docpager.documents.formats import HEAD_BYTES, by_name, detect
-from docpager.errors import UserError
-from docpager.types import Document
+from docpager.documents.ignoring import Patterns, Selection
+from docpager.errors import DocumentError, UserError
+from docpager.types import Document, LeftOut, LeftOutKind
 
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _SURROGATE_ESCAPES = range(0xDC80, 0xDD00)
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})")
 _HIDDEN_PREFIXES = (".", "~$")
@@ -42,9 +51,10 @@ class Walk:
     """What was found: files in the order of the arguments, then of their path's components."""
 
     files: tuple[FoundFile, ...]
-    ignored: int
-    """Entries left out: unknown formats, hidden and temporary files, what is no file, links that
-    lead out of the folder. A hidden folder counts once."""
+    left_out: tuple[LeftOut, ...]
+    """What is no document or was not wanted. A folder that is not entered counts once."""
+    folders: tuple[str, ...]
+    """Absolute paths of the folders that were walked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,35 +67,55 @@ class _Root:
         return "/".join([self.alias, *map(safe_name, below)])
 
 
-def walk(paths: Sequence[str], known: Iterable[Document] = ()) -> Walk:
+def walk(
+    paths: Sequence[str], known: Iterable[Document] = (), selection: Selection | None = None
+) -> Walk:
     """The files under `paths`; names go on from the roots of the documents already `known`.
 
     A path below a root that is known keeps being named from there. A file given by itself is
-    named from its folder.
+    named from its folder, and is never left out.
 
     Raises:
-        UserError: a path does not exist.
+        UserError: a path does not exist, or a `.docpagerignore` holds a line that is no pattern.
     """
     for given in paths:
         if not given.strip():
             raise UserError("A path is empty. Name files or folders, `.` for the current folder.")
-        if not Path(given).exists():
+        if not os.path.exists(given):  # noqa: PTH110 - unlike Path.exists it never raises
             raise UserError(f"There is no file or folder {safe_name(given)}. Check the path.")
     roots = _Roots(known)
+    selection = selection or Selection()
     files: dict[str, FoundFile] = {}
-    ignored = 0
+    left_out: dict[str, LeftOut] = {}
+    folders: list[str] = []
     for given in paths:
         path = Path(os.path.abspath(given))  # noqa: PTH100 - a link keeps its own name
         if path.is_dir():
-            for found in _walk_folder(path, roots.of(path)):
-                if found is None:
-                    ignored += 1
+            folders.append(str(path))
+            for found in _FolderWalk(path, roots.of(path), selection).entries():
+                if isinstance(found, LeftOut):
+                    left_out.setdefault(found.path, found)
                 else:
                     files.setdefault(found.name, found)
         else:
             found = _found(path, roots.of(path.parent), explicit=True)
             files[found.name] = found
-    return Walk(tuple(files.values()), ignored)
+    unwanted = [entry for name, entry in left_out.items() if name not in files]
+    return Walk(tuple(files.values()), tuple(unwanted), tuple(folders))
+
+
+def open_regular(path: str) -> BinaryIO:
+    """The file at `path`, open for reading; a FIFO or device in its place is not waited for.
+
+    Raises:
+        DocumentError: it is no regular file (`unreadable`).
+        OSError: it cannot be opened.
+    """
+    file = os.fdopen(os.open(path, _OPEN_FLAGS), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise DocumentError("unreadable", "It is not a regular file. Leave it out.")
+    return file
 
 
 def path_of(document: Document) -> str:
@@ -152,66 +182,130 @@ class _Roots:
         return alias
 
 
-def _walk_folder(folder: Path, root: _Root) -> Iterator[FoundFile | None]:
-    """Files below a folder in order; None for each entry that is left out."""
-    home = root.folder.resolve()
-    waiting = [_entries(folder)]
-    while waiting:
-        entry = next(waiting[-1], _DONE)
-        if isinstance(entry, _Done):
-            waiting.pop()
-        elif entry is None or _is_hidden(entry.name):
-            yield None
-        elif entry.is_dir(follow_symlinks=False):
-            waiting.append(_entries(Path(entry.path)))
-        elif _is_ours(entry, home):
-            yield _found(Path(entry.path), root)
-        else:
-            yield None
+_Entry: TypeAlias = "os.DirEntry[str]"
 
 
-class _Done:
-    """What stands for the end of a folder, where None stands for an entry that is left out."""
+@dataclass(slots=True)
+class _Level:
+    """A folder that is being walked: what is left of it, and the patterns that hold in it."""
+
+    path: str
+    parts: tuple[str, ...]
+    """Of its path, below the root."""
+    left: Iterator[_Entry]
+    patterns: tuple[Patterns, ...]
+    """The outermost first."""
 
 
-_DONE = _Done()
+class _FolderWalk:
+    """The walk through one folder, level by level, without recursion."""
 
+    def __init__(self, folder: Path, root: _Root, selection: Selection) -> None:
+        self._folder = folder
+        self._root = root
+        self._selection = selection
+        self._above = len(folder.relative_to(root.folder).parts)
+        """Components between the root and the folder, which `--include` does not count."""
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str] | None]:
-    try:
-        with os.scandir(folder) as entries:
+    def entries(self) -> Iterator[FoundFile | LeftOut]:
+        """Everything below the folder, in order."""
+        parts = self._folder.relative_to(self._root.folder).parts
+        patterns: tuple[Patterns, ...] = ()
+        for depth in range(len(parts)):
+            above = self._root.folder.joinpath(*parts[:depth])
+            patterns = self._with_file(str(above), depth, patterns)
+        try:
+            levels = [self._level(str(self._folder), parts, patterns)]
+        except OSError as error:
+            yield LeftOut(self._name(parts), "unreadable", _words(error))
+            return
+        while levels:
+            level = levels[-1]
+            entry = next(level.left, None)
+            if entry is None:
+                levels.pop()
+                continue
+            parts = (*level.parts, entry.name)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            kind = self._why_not(entry, parts, is_folder, level.patterns)
+            if kind is not None:
+                yield LeftOut(self._name(parts), kind)
+            elif is_folder:
+                try:
+                    levels.append(self._level(entry.path, parts, level.patterns))
+                except OSError as error:
+                    yield LeftOut(self._name(parts), "unreadable", _words(error))
+            else:
+                yield _found(Path(entry.path), self._root)
+
+    def _level(self, path: str, parts: tuple[str, ...], patterns: tuple[Patterns, ...]) -> _Level:
+        with os.scandir(path) as entries:
             found = sorted(entries, key=lambda entry: os.fsencode(entry.name))
-    except OSError:
-        # A folder that may not be read is left out, and counted as one entry.
-        yield None
-        return
-    yield from found
+        if any(entry.name == ignoring.FILE_NAME for entry in found):
+            patterns = self._with_file(path, len(parts), patterns)
+            found = [entry for entry in found if entry.name != ignoring.FILE_NAME]
+        return _Level(path, parts, iter(found), patterns)
+
+    def _with_file(
+        self, folder: str, depth: int, patterns: tuple[Patterns, ...]
+    ) -> tuple[Patterns, ...]:
+        """`patterns` and those of the ignore file in `folder`, if there is one."""
+        path = os.path.join(folder, ignoring.FILE_NAME)  # noqa: PTH118
+        try:
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                return patterns
+            return (*patterns, ignoring.read_patterns(path, depth))
+        except FileNotFoundError:
+            return patterns
+        except OSError as error:
+            # Without its rules the folder would give what was not to be read.
+            raise UserError(
+                f"{safe_name(path)} cannot be read: {_words(error)}. Mend it or remove it."
+            ) from error
+
+    def _why_not(
+        self,
+        entry: _Entry,
+        parts: tuple[str, ...],
+        is_folder: bool,
+        patterns: tuple[Patterns, ...],
+    ) -> LeftOutKind | None:
+        if _is_hidden(entry.name):
+            return "hidden"
+        if entry.is_symlink():
+            return "link"
+        below = parts[self._above :]
+        if self._selection.leaves_out(below, is_folder) or ignoring.ignored(
+            patterns, parts, is_folder
+        ):
+            return "rule"
+        return None if is_folder else _why_no_document(entry)
+
+    def _name(self, parts: Sequence[str]) -> str:
+        return "/".join([self._root.alias, *map(safe_name, parts)])
 
 
 def _is_hidden(name: str) -> bool:
     return name.startswith(_HIDDEN_PREFIXES) or name.endswith(_STREAM_SUFFIX)
 
 
-def _is_ours(entry: os.DirEntry[str], home: Path) -> bool:
-    """Whether an entry is a regular file of a format that docpager reads, inside the root.
-
-    Links to folders are never followed: inside the root they lead to what is walked anyway.
-    """
+def _why_no_document(entry: _Entry) -> LeftOutKind | None:
     try:
-        if entry.is_symlink():
-            target = os.path.realpath(entry.path)  # unlike Path.resolve it bears links in a ring
-            if not Path(target).is_relative_to(home):
-                return False
-        return entry.is_file() and _has_known_format(entry)
-    except OSError:
-        return False
+        if not entry.is_file(follow_symlinks=False):
+            return "no_file"
+        if by_name(entry.name) is not None:
+            return None
+        with open_regular(entry.path) as file:
+            return None if detect(entry.name, file.read(HEAD_BYTES)) else "format"
+    except (OSError, DocumentError):
+        # It cannot be told what it is; a file with a known ending fails by name when it is read.
+        return "unreadable"
 
 
-def _has_known_format(entry: os.DirEntry[str]) -> bool:
-    if by_name(entry.name) is not None:
-        return True
-    with Path(entry.path).open("rb") as file:
-        return detect(entry.name, file.read(HEAD_BYTES)) is not None
+def _words(error: OSError) -> str:
+    if error.errno == errno.ENAMETOOLONG:
+        return "its path is too long"
+    return error.strerror or type(error).__name__
 
 
 def _found(path: Path, root: _Root, *, explicit: bool = False) -> FoundFile:

@@ -11,10 +11,11 @@ from functools import lru_cache
 from hashlib import sha256
 
 from docpager.errors import ArchiveError, UserError
+from docpager.surrogates import has_lone_surrogate, repaired
 from docpager.types import PAGE_SEPARATOR, Chunk, Document, EmbedderIdentity, ParsedDocument
 
 _SHOWN = 5
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNREAD = "it was found and not read yet. Run `docpager ingest` again."
 
 
 def check_chunks(document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk]) -> None:
@@ -24,7 +25,7 @@ def check_chunks(document: Document, parsed: ParsedDocument, chunks: Sequence[Ch
         ArchiveError: a chunk's text or pages do not fit; nothing of the document may be stored.
     """
     text = PAGE_SEPARATOR.join(page.text for page in parsed.pages)
-    if _LONE_SURROGATE.search(text):
+    if has_lone_surrogate(text):
         raise ArchiveError(f"The text of {document.name} holds lone surrogates. Repair it first.")
     last = max((page.page_number for page in parsed.pages), default=0)
     for at, chunk in enumerate(chunks):
@@ -34,11 +35,6 @@ def check_chunks(document: Document, parsed: ParsedDocument, chunks: Sequence[Ch
                 f"Chunk {at} of {document.name} is not what stands at {chunk.start}-{chunk.end}, "
                 f"pages {chunk.first_page}-{chunk.last_page} of {last}. Cut the document again."
             )
-
-
-def repaired(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD, as file names need."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def storable(document: Document) -> Document:
@@ -93,7 +89,7 @@ def find_document(documents: Sequence[Document], name: str) -> Document:
     if document.state == "duplicate" and document.duplicate_of in by_name:
         document = by_name[document.duplicate_of]
     if document.state != "ready":
-        reason = document.message or document.reason or "it was not stored"
+        reason = document.message or document.reason or _UNREAD
         raise UserError(f"{document.name!r} has no text in the archive: {reason}")
     return document
 

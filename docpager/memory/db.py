@@ -309,6 +309,6 @@ def insert_rows(
     return int(taken)
 
 
-def strings(values: Iterable[str]) -> npt.NDArray[np.object_]:
-    """A column of strings for `insert_rows`."""
+def strings(values: Iterable[str | None]) -> npt.NDArray[np.object_]:
+    """A column of strings for `insert_rows`; None is NULL."""
     return np.array(list(values), dtype=object)

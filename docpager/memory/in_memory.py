@@ -6,7 +6,8 @@ It is for tests and small experiments. Every search looks at every passage.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -19,12 +20,12 @@ from docpager.memory.catalogue import (
     find_document,
     glob_pattern,
     no_such_page,
-    repaired,
     storable,
 )
 from docpager.memory.ranking import best
 from docpager.memory.vectors import unit_query, unit_rows
 from docpager.protocols import Vectors
+from docpager.surrogates import repaired
 from docpager.types import (
     Chunk,
     Document,
@@ -49,6 +50,9 @@ class InMemoryArchive:
         self._chunks: dict[int, tuple[str, Chunk]] = {}
         """By passage number: the document's name and the chunk."""
         self._vectors: dict[str, Vectors] = {}
+        self._grouped = False
+        self._unused: list[str] = []
+        """Hashes whose vectors may be unused at the end of a transaction."""
 
     # ---- protocols.ArchivalStore
 
@@ -139,6 +143,26 @@ class InMemoryArchive:
         return content_hash(self.documents(), self._identity)
 
     # ---- protocols.ArchiveWriter
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Everything that is changed within it is one transaction."""
+        generation = self._generation
+        kept = (dict(self._documents), dict(self._pages), dict(self._chunks), dict(self._vectors))
+        numbered = self._next_number
+        self._grouped = True
+        try:
+            yield
+            self._drop_unused()
+        except BaseException:
+            self._documents, self._pages, self._chunks, self._vectors = kept
+            self._next_number = numbered
+            self._unused = []
+            raise
+        finally:
+            self._generation = generation
+            self._grouped = False
+        self._generation += 1
 
     def missing_vectors(self, text_hashes: Sequence[str]) -> frozenset[str]:
         """Those of `text_hashes` for which there is no vector yet."""
@@ -238,11 +262,17 @@ class InMemoryArchive:
         )
 
     def _grow(self, unused: Sequence[str]) -> None:
+        self._unused += unused
+        if not self._grouped:
+            self._drop_unused()
+        self._generation += 1
+
+    def _drop_unused(self) -> None:
+        unused, self._unused = self._unused, []
         used = {chunk.text_hash for _, chunk in self._chunks.values()}
         for text_hash in unused:
             if text_hash not in used:
                 self._vectors.pop(text_hash, None)
-        self._generation += 1
 
     def _forget(self, names: Sequence[str]) -> list[str]:
         """Delete documents with their text; returns the hashes whose vectors may be unused now."""

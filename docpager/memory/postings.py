@@ -169,6 +169,8 @@ FOLD_SHARE = 3
 """Fresh postings are folded in when they are more than 1 / FOLD_SHARE of the packed ones."""
 DEAD_SHARE = 4
 """All is folded when more than 1 / DEAD_SHARE of all postings are of removed passages."""
+FOLDED_AT_ONCE = 4_000_000
+"""Postings that are folded in one step, which takes some 100 MB of memory."""
 
 
 def insert_segment(
@@ -238,17 +240,21 @@ def pack(connection: duckdb.DuckDBPyConnection, live_postings: int) -> None:
     dead = packed + fresh - live_postings
     with transaction(connection):
         if FOLD_SHARE * fresh > packed or DEAD_SHARE * dead > packed + fresh:
-            _fold(connection)
+            _fold(connection, steps=1 + (packed + fresh) // FOLDED_AT_ONCE)
         elif chosen := smallest_run(sizes):
             _merge(connection, chosen)
 
 
-def _fold(connection: duckdb.DuckDBPyConnection) -> None:
-    both = (
-        "SELECT term, numbers, counts FROM posting UNION ALL"
-        " SELECT term, numbers, counts FROM fresh_posting"
-    )
-    connection.execute(f"CREATE TABLE folded_posting AS {_grouped(both)}")
+def _fold(connection: duckdb.DuckDBPyConnection, steps: int) -> None:
+    connection.execute("CREATE TABLE folded_posting AS FROM posting LIMIT 0")
+    for step in range(steps):
+        # Each step takes a share of the terms, so that memory does not grow with the archive.
+        share = f"WHERE hash(term) % {steps} = {step}"
+        both = (
+            f"SELECT term, numbers, counts FROM posting {share} UNION ALL"
+            f" SELECT term, numbers, counts FROM fresh_posting {share}"
+        )
+        connection.execute(f"INSERT INTO folded_posting {_grouped(both)}")
     connection.execute("DROP TABLE posting")
     connection.execute("ALTER TABLE folded_posting RENAME TO posting")
     connection.execute("CREATE INDEX posting_term ON posting (term)")

@@ -23,6 +23,7 @@ from docpager.memory.recall import RecallEntry, entry_of
 from docpager.memory.working_context import WorkingContextVersion
 from docpager.messages import Message
 from docpager.protocols import Clock, Vectors
+from docpager.surrogates import repaired
 from docpager.types import Passage, Scored
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -128,7 +129,7 @@ class Session:
                     entry.at.isoformat(),
                     entry.role,
                     entry.kind,
-                    _storable(entry.text),
+                    repaired(entry.text),
                 )
                 for entry in entries
             ],
@@ -140,7 +141,7 @@ class Session:
         number = len(self.inserts) + 1
         self._write(
             "INSERT INTO insertion VALUES (?, ?, ?)",
-            [(number, _storable(content), [float(value) for value in vector])],
+            [(number, repaired(content), [float(value) for value in vector])],
         )
         self._keep_insert(number, content, vector)
         return f"N{number}"
@@ -163,13 +164,13 @@ class Session:
 
     def keep_version(self, version: WorkingContextVersion) -> None:
         """Keep a new state of the working context; the earlier ones stay."""
-        row = (len(self.versions), *map(_storable, (version.persona, version.user, version.notes)))
+        row = (len(self.versions), *map(repaired, (version.persona, version.user, version.notes)))
         self._write("INSERT INTO note_version VALUES (?, ?, ?, ?)", [row])
         self.versions = (*self.versions, version)
 
     def keep_summary(self, summary: str) -> None:
         """Keep the recursive summary; the last one kept counts."""
-        self._write("INSERT INTO summary VALUES (?, ?)", [(len(self.entries), _storable(summary))])
+        self._write("INSERT INTO summary VALUES (?, ?)", [(len(self.entries), repaired(summary))])
         self.summary = summary
 
     def _write(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
@@ -203,8 +204,3 @@ class Session:
 
 def _rows(file: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
     return file.execute(query).fetchall()
-
-
-def _storable(text: str) -> str:
-    """Text that a UTF-8 store takes: lone surrogates become `?`."""
-    return text.encode("utf-8", "replace").decode("utf-8")

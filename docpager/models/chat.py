@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, assert_never
@@ -23,9 +22,8 @@ from docpager.messages import (
 )
 from docpager.models.endpoint import Endpoint, OnWait, RefusedRequest, UnusableReply, field
 from docpager.protocols import TokenCounter
+from docpager.surrogates import repaired
 from docpager.types import JSONValue, ToolMode, Usage
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _MESSAGE_OVERHEAD = 4
 """Tokens of a message's role and delimiters."""
@@ -397,7 +395,7 @@ def _is_json_object(text: str) -> bool:
 
 
 def _sendable(text: str) -> str:
-    return _SURROGATE.sub("\ufffd", text)
+    return repaired(text)
 
 
 def _dump(value: object) -> str:

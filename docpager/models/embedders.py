@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,11 +17,11 @@ import numpy.typing as npt
 from docpager.errors import ModelError, UserError
 from docpager.models.endpoint import Endpoint, OnWait, UnusableReply, field
 from docpager.protocols import TokenCounter, Vectors
+from docpager.surrogates import repaired
 from docpager.types import PROBE_TEXT, EmbedderIdentity
 
 _LARGEST = 1e30
 """A number in a vector beyond this, or none at all, is nonsense; squares of it still are finite."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class StaticEmbedder:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         parts = self._parts
         for start in range(0, len(texts), self.batch_size):
-            batch = [_SURROGATE.sub("\ufffd", text) for text in texts[start : start + 256]]
+            batch = [repaired(text) for text in texts[start : start + 256]]
             encoded = parts.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             for row, tokens in enumerate(encoded, start):
                 # One text at a time stays in the processor's cache: 8 times faster than a
@@ -163,7 +162,7 @@ class OpenAIEmbedder:
         filled = 0
         for text in texts:
             # An endpoint refuses an empty input; a blank one has a vector like any other.
-            sendable = self._counter.cut(_SURROGATE.sub("\ufffd", text), self._text_tokens) or " "
+            sendable = self._counter.cut(repaired(text), self._text_tokens) or " "
             tokens = self._counter.count(sendable)
             if batch and (len(batch) >= self._batch_size or filled + tokens > self._batch_tokens):
                 yield batch

@@ -11,7 +11,6 @@ import hashlib
 import importlib.resources
 import math
 import os
-import re
 import tempfile
 import threading
 from bisect import bisect_right
@@ -24,6 +23,7 @@ import tiktoken
 
 from docpager.errors import UserError
 from docpager.protocols import TokenCounter
+from docpager.surrogates import repaired
 
 VocabularyName = Literal["o200k_base", "cl100k_base"]
 
@@ -39,7 +39,6 @@ threes; a table or a list of identifiers would be counted far too low by the fac
 
 _WINDOW = 100_000
 """Characters encoded at once: a run of a million blanks overflows the splitter's stack."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class VocabularyCounter:
         """Tokens in `text`; it never raises, whatever the text."""
         if not text:
             return 0
-        text = _without_surrogates(text)
+        text = repaired(text)
         encode = _encoding(self.vocabulary, self.folder).encode_ordinary
         return self._counted(sum(len(encode(window)) for window in _windows(text)), text)
 
@@ -94,7 +93,7 @@ class VocabularyCounter:
             width *= 2
         head = text[:width]
         encoding = _encoding(self.vocabulary, self.folder)
-        windows = _windows(_without_surrogates(head))
+        windows = _windows(repaired(head))
         tokens = [token for window in windows for token in encoding.encode_ordinary(window)]
         if width >= len(text) and self._counted(len(tokens), text) <= limit:
             return text
@@ -164,11 +163,6 @@ def _windows(text: str) -> Iterator[str]:
         return
     for start in range(0, len(text), _WINDOW):
         yield text[start : start + _WINDOW]
-
-
-def _without_surrogates(text: str) -> str:
-    """Keeps the length, so that offsets into the result are offsets into `text`."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def _encoding(name: VocabularyName, folder: Path) -> tiktoken.Encoding:

@@ -27,6 +27,7 @@ from docpager.messages import (
 )
 from docpager.models.endpoint import RefusedRequest
 from docpager.protocols import Chat
+from docpager.surrogates import repaired
 from docpager.types import JSONValue, ToolMode
 
 REPAIR_RESERVE = 240
@@ -315,7 +316,7 @@ def _with_call(reply: ChatReply, request: ChatRequest) -> ChatReply:
         f"call_{len(request.messages)}",
         written.function,
         # An escape in the text may have stood for half a character.
-        _SURROGATE.sub("\ufffd", json.dumps(arguments, ensure_ascii=False)),
+        repaired(json.dumps(arguments, ensure_ascii=False)),
     )
     message = AssistantMessage(written.thought, (item,))
     return replace(reply, message=message, finish_reason="calls", problem=None)
@@ -370,7 +371,6 @@ _MOST_ATTEMPTS = 64
 """Places in a reply where an object is looked for: a text of braces must not take for ever."""
 _LONGEST = 50_000
 """Characters of a reply that are looked at; several times what any reply reserve allows."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _object_at(text: str, at: int, complete: bool) -> tuple[dict[str, Any], int] | None:

@@ -49,4 +49,4 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
 
 def test_lone_surrogates_in_arguments_are_repaired_at_every_depth() -> None:
     parsed = parse_arguments('{"content": "a\\ud800", "citations": [{"quote": "\\udc00"}]}')
-    assert parsed == {"content": "a?", "citations": [{"quote": "?"}]}
+    assert parsed == {"content": "a\ufffd", "citations": [{"quote": "\ufffd"}]}

@@ -400,6 +400,87 @@ def test_a_duplicate_takes_over_the_text_of_what_is_removed(library: Library) ->
         assert store.documents() == ()
 
 
+# ---- several changes in one transaction
+
+
+def test_what_is_changed_together_is_one_change(library: Library) -> None:
+    fill(library, {"c/a": GAUSS, "c/old": EULER})
+    with library.reading() as store:
+        before = store.generation
+    with library.writing() as writer:
+        parsed, chunks = cut(CHINESE)
+        hashes = [chunk.text_hash for chunk in chunks]
+        writer.put_vectors(hashes, EMBEDDER.embed(CHINESE))
+        with writer.together():
+            writer.record(row("c/p", state="pending"))
+            writer.record(row("c/p", state="failed", reason="empty"))
+            writer.store(row("c/b"), parsed, chunks)
+            writer.record(row("c/b", state="failed", reason="damaged"))
+            writer.store(row("c/b"), parsed, chunks)
+            writer.record(row("c/copy", state="duplicate", duplicate_of="c/b"))
+            writer.rename("c/old", row("c/p"))
+            assert writer.remove(["c/a"]) == len(GAUSS)
+            writer.rename("c/b", row("c/moved"))
+    with library.reading() as store:
+        assert store.generation == before + 1
+        assert [(d.name, d.state, d.passages) for d in store.documents()] == [
+            ("c/copy", "duplicate", 0),
+            ("c/moved", "ready", len(CHINESE)),
+            ("c/p", "ready", len(EULER)),
+        ]
+        assert store.documents()[0].duplicate_of == "c/moved"
+        assert store.page("c/moved", 1).text == CHINESE[0]
+        assert store.page("c/p", 1).text == EULER[0]
+        assert store.passage_count == len(CHINESE) + len(EULER)
+        assert len(store.vector_search(EMBEDDER.embed(["x"])[0], 99)) == store.passage_count
+
+
+def test_of_changes_together_none_is_kept_where_one_fails(library: Library) -> None:
+    fill(library, {"c/a": GAUSS})
+    with library.reading() as store:
+        before = (store.generation, store.documents(), store.passages(["P1", "P2"]))
+    with library.writing() as writer:
+        with pytest.raises(ArchiveError, match="no stored document"), writer.together():
+            put(writer, "c/b", GAUSS)
+            writer.remove(["c/a"])
+            writer.rename("c/nothing", row("c/c"))
+        assert writer.documents() == before[1]
+        put(writer, "c/b", GAUSS)
+    with library.reading() as store:
+        assert store.generation == before[0] + 1
+        assert store.passages(["P1", "P2"]) == before[2]
+        assert [p.passage_id for p in store.page_passages("c/b", 1)] == ["P3"]
+
+
+def test_a_vector_outlives_its_passage_where_another_comes_in_the_same_change(
+    library: Library,
+) -> None:
+    fill(library, {"c/a": GAUSS})
+    parsed, chunks = cut(GAUSS)
+    with library.writing() as writer:
+        with writer.together():
+            writer.remove(["c/a"])
+            writer.store(row("c/b"), parsed, chunks)
+        assert not writer.missing_vectors([chunk.text_hash for chunk in chunks])
+        with writer.together():
+            writer.remove(["c/b"])
+        assert len(writer.missing_vectors([chunk.text_hash for chunk in chunks])) == len(chunks)
+
+
+def test_attempts_reader_and_state_are_kept(library: Library) -> None:
+    rows = (
+        row("c/a", state="failed", reason="damaged", attempts=3, reader="pdfium 1; 300 s"),
+        row("c/b", state="pending"),
+    )
+    with library.writing() as writer, writer.together():
+        for each in rows:
+            writer.record(each)
+    with library.reading() as store:
+        assert store.documents() == rows
+        with pytest.raises(UserError, match="not read yet"):
+            store.document("c/b")
+
+
 # ---- what is refused
 
 

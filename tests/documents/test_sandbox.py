@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import os
 import signal
@@ -36,6 +37,57 @@ def test_results_keep_the_order_of_the_items() -> None:
 def test_an_item_past_its_deadline_is_killed_and_the_next_go_on() -> None:
     sandbox: Sandbox[float, None] = Sandbox(time.sleep, 1, Limits(seconds=1.0))
     assert reasons(sandbox.map([0.0, 600.0, 0.0])) == [None, "timed_out", None]
+
+
+SLOW_PAGES = """
+import time
+from docpager.documents.pacing import page_begun, pages_over
+
+def read(times):
+    for number, seconds in enumerate(times[:-1], 1):
+        page_begun(number)
+        time.sleep(seconds)
+    pages_over()
+    time.sleep(times[-1])
+    return len(times)
+"""
+
+
+def test_a_page_past_its_deadline_is_named_and_other_times_are_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_pages.py").write_text(SLOW_PAGES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    read = importlib.import_module("slow_pages").read
+    limits = Limits(seconds=600.0, page_seconds=1.5)
+    sandbox: Sandbox[list[float], int] = Sandbox(read, 1, limits)
+    late, many, after = sandbox.map([[0.2, 600.0, 0.0], [0.3] * 8, [0.0, 2.5]])
+    assert isinstance(late, DocumentError) and late.reason == "timed_out"
+    assert "page 2 took more than 1.5 s" in str(late)
+    assert (many, after) == (8, 2)
+
+
+def test_an_item_that_was_late_costs_the_next_nothing() -> None:
+    sandbox: Sandbox[float, None] = Sandbox(time.sleep, 1, Limits(seconds=0.4))
+    for outcome in sandbox.map([0.3, 0.35, 0.4, 0.45, 0.5, 0.0, 0.38, 0.42, 0.0]):
+        assert outcome is None or (
+            isinstance(outcome, DocumentError) and outcome.reason == "timed_out"
+        )
+
+
+def test_light_items_are_worked_on_while_a_slow_one_is_waited_for() -> None:
+    asked: list[float] = []
+
+    def items() -> Iterator[float]:
+        for seconds in [1.0] + [0.0] * 99:
+            asked.append(seconds)
+            yield seconds
+
+    sandbox: Sandbox[float, None] = Sandbox(time.sleep, 2)
+    results = sandbox.map(items(), weight=lambda item: 1)
+    next(results)
+    assert 5 < len(asked) <= 65
+    assert len(list(results)) == 99
 
 
 def test_a_worker_that_dies_is_one_failed_item() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docpager.documents.ignoring import Selection
 from docpager.documents.walking import FoundFile, path_of, safe_name, walk
 from docpager.errors import UserError
 from docpager.types import Document
@@ -54,10 +58,14 @@ def test_what_is_no_document_is_ignored_and_counted(tmp_path: Path) -> None:
         server.bind(os.path.relpath(corpus / "s.md"))
         found = walk([str(corpus)])
     assert [file.name for file in found.files] == ["corpus/kept.txt"]
-    assert found.ignored == 9
+    assert Counter(entry.kind for entry in found.left_out) == {
+        "hidden": 5,
+        "format": 2,
+        "no_file": 2,
+    }
 
 
-def test_links_out_of_the_folder_and_loops_are_not_followed(tmp_path: Path) -> None:
+def test_links_are_not_followed_wherever_they_lead(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     put(corpus / "a.txt")
     outside = put(tmp_path / "outside" / "secret.txt")
@@ -67,8 +75,16 @@ def test_links_out_of_the_folder_and_loops_are_not_followed(tmp_path: Path) -> N
     (corpus / "self.txt").symlink_to(corpus / "self.txt")
     (corpus / "inside.txt").symlink_to(corpus / "a.txt")
     found = walk([str(corpus)])
-    assert [file.name for file in found.files] == ["corpus/a.txt", "corpus/inside.txt"]
-    assert found.ignored == 4
+    assert [file.name for file in found.files] == ["corpus/a.txt"]
+    assert [(entry.path, entry.kind) for entry in found.left_out] == [
+        ("corpus/folder", "link"),
+        ("corpus/inside.txt", "link"),
+        ("corpus/loop", "link"),
+        ("corpus/out.txt", "link"),
+        ("corpus/self.txt", "link"),
+    ]
+    assert names(corpus / "inside.txt") == ["corpus/inside.txt"], "what is named itself is taken"
+    assert names(corpus / "folder") == ["folder/secret.txt"]
 
 
 def test_names_that_are_no_text_are_made_safe_and_lead_back(tmp_path: Path) -> None:
@@ -130,3 +146,114 @@ def test_an_unknown_format_is_kept_where_it_was_named_itself(tmp_path: Path) -> 
 def test_a_path_that_does_not_exist_is_the_users_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no file or folder .*nothing"):
         walk([str(tmp_path / "nothing")])
+
+
+# ---- what a person leaves out
+
+
+def left(folder: Path, *paths: Path, **selection: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names that are taken and that a rule leaves out, without the folder's own."""
+    found = walk([str(path) for path in paths or (folder,)], (), Selection(**selection))
+    ruled = [entry.path for entry in found.left_out if entry.kind == "rule"]
+    return [file.name.partition("/")[2] for file in found.files], [
+        name.partition("/")[2] for name in ruled
+    ]
+
+
+def test_include_and_exclude_are_patterns_below_the_folder_given(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    for name in ("a.txt", "b.md", "drafts/a.txt", "sub/a.txt", "sub/drafts/c.txt"):
+        put(corpus / name)
+    assert left(corpus, include=["*.txt"], exclude=["drafts/"]) == (
+        ["a.txt", "sub/a.txt"],
+        ["b.md", "drafts", "sub/drafts"],
+    )
+    assert left(corpus, include=["/sub/**"])[0] == ["sub/a.txt", "sub/drafts/c.txt"]
+    assert left(corpus, exclude=["*", "!b.md"])[0] == ["b.md"]
+    assert left(corpus, corpus / "sub", include=["/a.txt"])[0] == ["a.txt"]
+
+
+def test_ignore_files_hold_from_their_folder_down_and_the_nearest_decides(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    for name in ("a.log.txt", "keep.log.txt", "sub/a.log.txt", "sub/b.txt", "out/x.txt", "x.txt"):
+        put(corpus / name)
+    put(corpus / ".docpagerignore", "# notes\n*.log.txt\n!keep.log.txt\n/out/\n")
+    put(corpus / "sub" / ".docpagerignore", "!a.log.txt\nb.txt\n")
+    expected = (["keep.log.txt", "sub/a.log.txt", "x.txt"], ["a.log.txt", "out", "sub/b.txt"])
+    assert left(corpus) == expected
+    known = [as_known(file) for file in walk([str(corpus)]).files]
+    assert walk([str(corpus / "out")], known).files == ()
+    assert left(corpus, corpus / "out")[0] == ["x.txt"], "a root of its own has its own rules"
+    assert names(corpus / "a.log.txt") == ["corpus/a.log.txt"], "what is named itself is taken"
+
+
+def test_ignore_files_above_a_folder_hold_where_its_root_is_known(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    put(corpus / "sub" / "a.txt")
+    put(corpus / "sub" / "b.txt")
+    known = tuple(map(as_known, walk([str(corpus)]).files))
+    put(corpus / ".docpagerignore", "sub/a.txt\n")
+    assert names(corpus / "sub", known=known) == ["corpus/sub/b.txt"]
+
+
+def test_patterns_fit_names_that_are_no_text(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    put(corpus / "a.txt")
+    for name in (b"bad\xff.txt", b"new\nline.txt"):
+        (corpus / os.fsdecode(name)).write_text("words")
+    (corpus / ".docpagerignore").write_bytes(b"bad\xff.txt\nnew*\n")
+    assert names(corpus) == ["corpus/a.txt"]
+
+
+def test_an_ignore_file_that_is_a_fifo_or_a_link_is_not_read(tmp_path: Path) -> None:
+    put(tmp_path / "one" / "a.txt")
+    put(tmp_path / "two" / "a.txt")
+    os.mkfifo(tmp_path / "one" / ".docpagerignore")
+    (tmp_path / "two" / ".docpagerignore").symlink_to(put(tmp_path / "rules", "*\n"))
+    assert names(tmp_path / "one", tmp_path / "two") == ["one/a.txt", "two/a.txt"]
+
+
+def test_a_bad_pattern_is_the_users_error(tmp_path: Path) -> None:
+    put(tmp_path / "corpus" / "a.txt")
+    with pytest.raises(UserError, match="--exclude holds no pattern"):
+        Selection(exclude=["!"])
+    put(tmp_path / "corpus" / ".docpagerignore", "!\n")
+    with pytest.raises(UserError, match=r"docpagerignore holds no pattern"):
+        walk([str(tmp_path / "corpus")])
+
+
+# ---- the odd folder
+
+
+def test_sixty_levels_are_walked_and_what_is_too_deep_for_the_system_is_told(
+    tmp_path: Path,
+) -> None:
+    deep = tmp_path / "corpus"
+    put(deep / Path(*["level"] * 60) / "a.txt")
+    assert names(deep) == ["corpus/" + "level/" * 60 + "a.txt"]
+    here = Path.cwd()
+    try:
+        os.chdir(deep)
+        for _ in range(60):
+            os.mkdir("x" * 200)
+            os.chdir("x" * 200)
+        Path("b.txt").write_text("words")
+        os.chdir(deep)
+        found = walk([str(deep)])
+    finally:
+        os.chdir(here)
+        subprocess.run(["rm", "-rf", str(deep / ("x" * 200))], check=True)
+    assert [file.name[-5:] for file in found.files] == ["a.txt"]
+    assert [(entry.kind, entry.message) for entry in found.left_out] == [
+        ("unreadable", "its path is too long")
+    ]
+
+
+def test_ten_thousand_small_files_are_found_in_order(tmp_path: Path) -> None:
+    wanted = []
+    for number in range(10_000):
+        folder = tmp_path / "corpus" / f"{number % 50:02}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number:06}.txt").touch()
+        wanted.append(f"corpus/{number % 50:02}/{number:06}.txt")
+    assert names(tmp_path / "corpus") == sorted(wanted)

@@ -22,7 +22,9 @@ import pytest
 
 from docpager.errors import ArchiveError, ArchiveLocked, UserError
 from docpager.memory import archive as archive_module
+from docpager.memory import postings
 from docpager.memory.archive import Archive, ArchiveFile, open_writer
+from docpager.memory.db import connect
 from docpager.memory.vectors import (
     check_identity,
     check_probe,
@@ -93,6 +95,21 @@ def test_writing_in_many_bursts_is_as_good_as_in_one(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+def test_postings_are_folded_in_as_many_steps_as_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {f"d{at}": [f"word{at} common", f"word{at % 3} rare{at}"] for at in range(12)}
+    found = []
+    for at_once in (1_000_000, 7):
+        monkeypatch.setattr(postings, "FOLDED_AT_ONCE", at_once)
+        path = tmp_path / f"{at_once}.duckdb"
+        for name, passages in texts.items():
+            fill(path, **{name: passages})
+        with Archive.open(path, clock=CLOCK) as archive:
+            found.append([archive.lexical_search(q, 20) for q in ("common", "word1", "rare7")])
+    assert found[0] == found[1] and all(found[0])
+
+
 def test_status_counts_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
     fill(path, a=["one", "two"], b=["three"])
@@ -155,6 +172,21 @@ def test_a_query_vector_of_zeros_is_near_to_nothing_and_nan_is_refused(tmp_path:
         assert [hit.score for hit in archive.vector_search(zeros, 5)] == [0.0]
         with pytest.raises(ArchiveError, match="not finite"):
             archive.vector_search(zeros + np.nan, 5)
+
+
+def test_an_archive_of_the_first_schema_is_brought_to_the_newest(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with connect(path, archive_module.MIGRATIONS[:1], clock=CLOCK) as connection:
+        connection.execute(
+            "INSERT INTO document VALUES (1, 'c/x', 'failed', '0', 1, '/', 2, true, 0, 0, NULL,"
+            " 'damaged', 'Get it anew.', NULL)"
+        )
+    with pytest.raises(ArchiveError, match="older docpager"):
+        Archive.open(path, clock=CLOCK)
+    fill(path, a=["one"])
+    with Archive.open(path, clock=CLOCK) as archive:
+        (failed,) = archive.status().failed
+        assert (failed.attempts, failed.reader, failed.mtime_ns) == (0, "", 2)
 
 
 # ---- the embedder's identity
