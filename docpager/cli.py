@@ -6,6 +6,7 @@ Nothing heavy is imported at the top, so that help and mistakes are answered at 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import sys
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 INTERNAL_FAULT = 70
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRECEDENCE = (INTERRUPTED, 2, 3, 4, 5, 1, 6, 0)
 """Which exit code stands where several apply."""
 
@@ -54,12 +56,21 @@ class _Program(click.Group):
             # The reader went away, as `| head` does; Python would complain again at its exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(BROKEN_PIPE)
+        except OSError as error:
+            if error.errno not in _FULL:
+                _fail_inside(ctx, error, state.debug)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            text = f"the output cannot be written: {error.strerror}. Make room for it."
+            _fail(ctx, text, UserError.exit_code, state.debug)
         except (click.exceptions.Exit, click.exceptions.Abort, click.ClickException):
             raise
         except Exception as error:  # noqa: BLE001  # the seam: a fault of docpager itself
-            kind = type(error).__name__
-            text = f"an internal fault, {kind}: {error}. Run it again with --debug and report it."
-            _fail(ctx, text, INTERNAL_FAULT, state.debug)
+            _fail_inside(ctx, error, state.debug)
+
+
+def _fail_inside(ctx: click.Context, error: Exception, debug: bool) -> None:
+    text = f"an internal fault, {type(error).__name__}: {error}. "
+    _fail(ctx, f"{text}Run it again with --debug and report it.", INTERNAL_FAULT, debug)
 
 
 def _fail(ctx: click.Context, message: str, code: int, debug: bool) -> None:
@@ -318,7 +329,10 @@ def ask(config: Config, question: str) -> int:
     if config.json:
         render.write_json(render.answer_record(answer))
     else:
-        render.write(render.answer_text(answer))
+        if text := render.answer_text(answer):
+            render.write(text)
+        if answer.error is not None:
+            render.say(f"docpager: {answer.error}")
     return answer_exit_code(answer)
 
 

@@ -28,7 +28,8 @@ class Config:
     archive: Path = Path("docpager.duckdb")
     model: str | None = None
     """A model name of the endpoint, `local`, or `local:FILE.gguf`; None where nothing was said."""
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
+    """It may hold a password, so it is left out where a Config is printed."""
     api_key: str | None = field(default=None, repr=False)
     tool_mode: ToolModeChoice = "auto"
     context_window: int | None = None
@@ -142,6 +143,8 @@ class _Setting:
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a text that is not empty")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("text in UTF-8")
     return value.strip()
 
 
@@ -153,7 +156,16 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _path(value: object) -> Path:
-    return Path(value if isinstance(value, Path) else _text(value)).expanduser()
+    try:
+        return Path(value if isinstance(value, Path) else _file_name(value)).expanduser()
+    except RuntimeError as error:
+        raise ValueError("a path without a ~ or one of a user of this machine") from error
+
+
+def _file_name(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a path that is not empty")
+    return value
 
 
 def _whole(minimum: int) -> Callable[[object], int]:
@@ -297,7 +309,10 @@ def load(
         UserError: a value is impossible, a key unknown, or `docpager.toml` is not TOML.
     """
     environ = os.environ if environ is None else environ
-    cwd = Path.cwd() if cwd is None else cwd
+    try:
+        cwd = Path.cwd() if cwd is None else cwd
+    except FileNotFoundError as error:
+        raise UserError("The current folder was deleted. Change to another one.") from error
     values = _folders(environ) | _from_file(cwd / FILE_NAME)
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
         values["color"] = False

@@ -77,6 +77,15 @@ def _embedder(config: Config) -> tuple[State, str]:
     return "ok", f"{identity.name}, {identity.dimension} dimensions{compared}"
 
 
+def _kept_embedder(config: Config) -> str:
+    """The name of the archive's own; empty where there is none."""
+    if not config.archive.exists():
+        return ""
+    with wiring.open_archive(config) as archive:
+        kept = archive.embedder_identity()
+    return kept.name if kept else ""
+
+
 def _vocabulary(config: Config) -> tuple[State, str]:
     count = wiring.make_counter(config, "gpt-4o").count(_SAMPLE)
     return "ok", f"available offline ({count} tokens in a sample)"
@@ -101,7 +110,10 @@ def _open_model(config: Config) -> Iterator[Check]:
     """Endpoint, mode and window: three checks from one small call."""
     try:
         with wiring.open_model(config) as model:
-            yield _attempt("endpoint", lambda: ("ok", wiring.greet(model)))
+            answers = _attempt("endpoint", lambda: ("ok", wiring.greet(model)))
+            yield answers
+            if answers.state == "fail":
+                return
             mode = model.info.tool_mode
             how = "settled by trying" if config.tool_mode == "auto" else "as asked for"
             how = "the way for small models" if mode == "guided" else how
@@ -118,8 +130,9 @@ def _open_model(config: Config) -> Iterator[Check]:
 def _network(config: Config) -> tuple[State, str]:
     name = wiring.model_name(config)
     remote = [] if wiring.is_embedded(name) else [f"questions and passages shown go to {name}"]
-    if (config.embedder or "").startswith("openai:"):
-        remote.append(f"every passage goes to {config.embedder}")
+    embedder = config.embedder or _kept_embedder(config)
+    if embedder.startswith("openai:"):
+        remote.append(f"every passage and every query goes to {embedder}")
     if not remote:
         return "ok", "nothing leaves this machine"
     return "ok", f"{'; '.join(remote)}, at {wiring.make_endpoint(config).url}; nowhere else"

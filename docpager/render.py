@@ -58,7 +58,7 @@ _STATUS_WORDS = {
     "not_found": "The documents do not seem to answer this.",
     "step_limit": "Stopped at the step limit without an answer. Allow more with --max-steps.",
     "budget": "Stopped at a bound on tokens or time without an answer. Raise it, or ask for less.",
-    "model_error": "The model gave no answer.",
+    "model_error": "",
 }
 
 
@@ -109,7 +109,7 @@ def wrap(text: str, indent: str = "") -> str:
 def answer_text(answer: Answer) -> str:
     """The answer, then each citation as `[1] reports/q3.pdf p. 14 "quote"`."""
     parts = [wrap(printable(answer.answer))] if answer.answer else []
-    remark = answer.error or _STATUS_WORDS[answer.status]
+    remark = _STATUS_WORDS[answer.status]
     if remark:
         parts.append(wrap(printable(remark), "  " if answer.answer else ""))
     cited = [citation_text(number, item) for number, item in enumerate(answer.citations, 1)]
@@ -129,7 +129,8 @@ def citation_text(number: int, citation: Citation) -> str:
 
 def citation_place(citation: Citation) -> str:
     """`reports/q3.pdf p. 14 (printed 12)`, or `notes.md § Heading, line 40`."""
-    place = printable(citation.document) or f"{citation.passage_id}, a note of the model itself"
+    note = "a note of the model itself" if citation.passage_id.startswith("N") else "no passage"
+    place = printable(citation.document) or printable(f"{citation.passage_id}, {note}")
     if citation.page is not None:
         place += f" p. {citation.page}"
         if citation.page_label and citation.page_label != str(citation.page):

@@ -297,8 +297,8 @@ def model_name(config: Config) -> str:
         return config.model
     if config.base_url is not None:
         raise UserError(
-            f"No model is named for the endpoint {config.base_url}. Name one with --model or "
-            "DOCPAGER_MODEL."
+            f"No model is named for the endpoint {make_endpoint(config).url}. "
+            "Name one with --model or DOCPAGER_MODEL."
         )
     if runtime_installed():
         return EMBEDDED
@@ -905,6 +905,8 @@ def also_traced(path: Path | None) -> Iterator[tuple[Trace, ...]]:
         yield ()
         return
     try:
+        if path.exists() and not _is_trace(path):
+            raise UserError(f"{path} is not a trace and is left alone. Choose another file.")
         stream = path.open("w", encoding="utf-8", newline="\n")
     except OSError as error:
         raise UserError(
@@ -912,6 +914,18 @@ def also_traced(path: Path | None) -> Iterator[tuple[Trace, ...]]:
         ) from error
     with stream:
         yield (_StreamTrace(stream),)
+
+
+def _is_trace(path: Path) -> bool:
+    """Whether a file may be written over: it is empty, a device, or begins as a trace does."""
+    if not path.is_file():
+        return not path.is_dir()
+    with path.open("rb") as file:
+        head = file.read(len(_TRACE_BEGINS))
+    return head in (b"", _TRACE_BEGINS)
+
+
+_TRACE_BEGINS = b'{"event": "run"'
 
 
 class _StreamTrace:

@@ -22,8 +22,12 @@ from click.testing import CliRunner, Result
 from fpdf import FPDF
 
 import docpager
+from docpager.agent.trace import TraceFile
 from docpager.cli import answer_exit_code, main, worst
+from docpager.config import load
 from docpager.messages import AssistantMessage
+from docpager.render import run_line
+from docpager.runs import list_runs, read_run
 from docpager.testing import (
     LoopbackReply,
     LoopbackRequest,
@@ -843,3 +847,94 @@ def test_a_question_task_can_be_sent_elsewhere(desk: Desk) -> None:
         )
         task = pickle.loads(pickle.dumps(question_task(config)))
         assert task("Where was the pump made?").status == "answered"
+
+
+# ---- what must not happen to a person ------------------------------------------------------------
+
+
+def test_a_trace_is_never_written_over_something_else(desk: Desk) -> None:
+    precious = desk.folder / "precious.md"
+    precious.write_text("Words that are nowhere else.", encoding="utf-8")
+    with LoopbackServer(answering(say("x"))) as server:
+        result = ask(desk, server, "--trace", "precious.md")
+    assert result.exit_code == 2 and "is not a trace" in result.stderr
+    assert precious.read_text(encoding="utf-8") == "Words that are nowhere else."
+
+
+def test_a_trace_is_written_over_an_older_one(desk: Desk) -> None:
+    for _ in range(2):
+        with LoopbackServer([cited] * 3) as server:
+            assert ask(desk, server, "--trace", "again.jsonl").exit_code == 0
+    lines = (desk.folder / "again.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["event"] for line in lines].count("answer") == 1
+
+
+def test_what_a_model_failed_with_is_no_output(desk: Desk) -> None:
+    result = desk("ask", "Who?", "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "127.0.0.1:9" in result.stderr
+
+
+def test_a_password_in_an_address_is_never_shown(desk: Desk) -> None:
+    address = "http://user:geheim@127.0.0.1:9/v1"
+    for arguments in (("ask", "Who?"), ("ask", "Who?", "--model", "m"), ("doctor",)):
+        result = desk(*arguments, "--base-url", address)
+        assert "geheim" not in result.output
+    assert "geheim" not in repr(load({"base_url": address}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ingest", ""), "A path is empty"),
+        (("status", "-a", "~no-such-user/x.duckdb"), "~"),
+        (("ask", "Who?", "--model", "\udcff"), "UTF-8"),
+    ],
+)
+def test_odd_values_are_usage_and_no_fault_of_docpager(
+    desk: Desk, arguments: tuple[str, ...], words: str
+) -> None:
+    result = desk(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+
+
+def test_a_session_folder_that_cannot_be_made_is_said(desk: Desk, tmp_path: Path) -> None:
+    (desk.folder / "docpager.duckdb.d").mkdir(exist_ok=True)
+    blocked = desk.folder / "docpager.duckdb.d" / "sessions"
+    moved = blocked.rename(tmp_path / "sessions") if blocked.exists() else None
+    blocked.write_text("a file", encoding="utf-8")
+    try:
+        with LoopbackServer(answering(say("x"))) as server:
+            result = ask(desk, server, "--session", "s")
+    finally:
+        blocked.unlink()
+        if moved:
+            moved.rename(blocked)
+    assert result.exit_code == 2 and "cannot be made" in result.stderr
+
+
+def test_output_without_room_is_said(desk: Desk) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "docpager", "ls"],
+            cwd=desk.folder,
+            env={k: v for k, v in {**os.environ, **desk.environment({})}.items() if v is not None},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2 and "cannot be written" in done.stderr, done.stderr
+
+
+def test_an_interrupted_run_is_listed_as_stopped(desk: Desk) -> None:
+    with pytest.raises(KeyboardInterrupt), TraceFile(desk.folder / "runs", "r2", None) as trace:
+        trace.event("run", question="q")
+        raise KeyboardInterrupt
+    [line] = [
+        run_line(run, read_run(run))
+        for run in list_runs([desk.folder / "runs"])
+        if run.run_id == "r2"
+    ]
+    assert "stopped" in line

@@ -118,7 +118,6 @@ def test_a_note_of_the_models_own_is_named_as_one() -> None:
         ("not_found", "do not seem to answer"),
         ("step_limit", "--max-steps"),
         ("budget", "bound"),
-        ("model_error", "no answer"),
     ],
 )
 def test_every_outcome_but_a_sound_answer_is_said(status: str, said: str) -> None:

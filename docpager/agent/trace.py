@@ -73,6 +73,9 @@ class TraceFile:
         traceback: TracebackType | None,
     ) -> None:
         if self._file is not None:
+            if error is not None:
+                why = " ".join(f"{type(error).__name__} {error}".split())
+                self.event("stopped", status="stopped", error=why)
             self._file.close()
             self._partial.replace(self._final)
             if self._keep_runs is not None:

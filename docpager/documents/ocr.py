@@ -18,7 +18,7 @@ ENGINE = "rapidocr"
 MODULE = "rapidocr_onnxruntime"
 
 _DOTS_PER_POINT = 200 / 72
-_MOST_DOTS = 4_000
+_MOST_DOTS = 2_600
 """Of a side of the picture that is recognised: posters are read in a coarser one."""
 _LEAST_SCORE = 0.5
 _SAME_LINE = 0.5
@@ -71,7 +71,10 @@ class Recogniser:
             logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
             # Every worker process has a page of its own to read.
             self._engine = RapidOCR(
-                intra_op_num_threads=1, inter_op_num_threads=1, text_score=_LEAST_SCORE
+                intra_op_num_threads=1,
+                inter_op_num_threads=1,
+                text_score=_LEAST_SCORE,
+                max_side_len=_MOST_DOTS,
             )
         return self._engine(picture)
 

@@ -79,6 +79,8 @@ def walk(
         UserError: a path does not exist, or a `.docpagerignore` holds a line that is no pattern.
     """
     for given in paths:
+        if not given.strip():
+            raise UserError("A path is empty. Name files or folders, `.` for the current folder.")
         if not os.path.exists(given):  # noqa: PTH110 - unlike Path.exists it never raises
             raise UserError(f"There is no file or folder {safe_name(given)}. Check the path.")
     roots = _Roots(known)

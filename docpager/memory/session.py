@@ -85,8 +85,15 @@ class Session:
 
         Raises:
             ArchiveLocked: another process has the session open.
+            UserError: its folder cannot be made.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"The folder {path.parent} cannot be made ({error.strerror}). "
+                "Make it writable, or leave --session out."
+            ) from error
         return cls(clock, connect(path, MIGRATIONS, clock=clock, wait_s=wait_s, kind="session"))
 
     def __enter__(self) -> Session:

@@ -548,8 +548,9 @@ def test_a_full_disk_stops_the_batch_and_a_later_run_goes_on(
     desk.write("q.jsonl", [{**row, "note": "n" * 4000} for row in questions()])
     arguments = ("batch", "q.jsonl", "-o", "r.jsonl", *model(server.base_url), "--jobs", "1")
     script = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (24000, 24000)); "
-        "from docpager.cli import main; main(sys.argv[1:])"
+        "import resource, sys; from docpager.cli import main; from docpager import load, wiring; "
+        "wiring.make_counter(load(), 'loopback').count('the vocabulary is laid out before'); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (24000, 24000)); main(sys.argv[1:])"
     )
     environment = {**os.environ, **desk.environment({})}
     done = subprocess.run(

@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pypdfium2
 import pytest
 from click.testing import CliRunner
@@ -23,23 +24,41 @@ from docpager.documents.loaders import parse_bytes
 from docpager.documents.ocr import Box, reading_lines
 from docpager.documents.pdf_options import PdfOptions
 
-SAMPLES = Path(__file__).parents[2] / "sample_docs"
+BOOK = Path(__file__).parents[2] / "sample_docs" / "books" / "life-of-hester-maravell.pdf"
+CHINESE = ("清江港年鉴记载一九三一年的货物", "港口共有十二名引水员")
 
 
 def row(top: float, *cells: tuple[float, float, str]) -> list[Box]:
     return [Box(left, top, right, top + 20, text) for left, right, text in cells]
 
 
-def scan(pages: list[tuple[Path, int]]) -> bytes:
-    """A PDF of pictures of pages (0-based) of other PDFs."""
+def scan(*pictures: Any) -> bytes:
+    """A PDF of nothing but pictures."""
     pdf = FPDF()
-    for path, index in pages:
-        document = pypdfium2.PdfDocument(path)
-        picture = document[index].render(scale=2.5).to_pil()
-        document.close()
+    for picture in pictures:
         pdf.add_page()
         pdf.image(picture, x=0, y=0, w=pdf.w)
     return bytes(pdf.output())
+
+
+def picture_of_page(path: Path, index: int) -> Any:
+    document = pypdfium2.PdfDocument(path)
+    try:
+        return document[index].render(scale=2.8).to_pil().crop((0, 0, 1700, 900))
+    finally:
+        document.close()
+
+
+def picture_of_chinese(*lines: str) -> Any:
+    """Drawn with the font that comes with the extra: not every machine has one."""
+    import cv2
+    from PIL import Image
+
+    canvas = np.full((120 * len(lines) + 80, 1400, 3), 255, np.uint8)
+    font = cv2.FontFace("uni")
+    for number, line in enumerate(lines):
+        cv2.putText(canvas, line, (40, 100 + 120 * number), (0, 0, 0), font, 44)
+    return Image.fromarray(canvas)
 
 
 def test_pieces_of_one_line_are_put_together_from_left_to_right() -> None:
@@ -108,26 +127,19 @@ def test_english_and_chinese_are_recognised_without_a_network(
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    english = SAMPLES / "books" / "life-of-hester-maravell.pdf"
-    (chinese,) = SAMPLES.rglob("qingjia-port-yearbook.pdf")
-    data = scan([(english, 10), (chinese, 5)])
-    pages = parse_bytes("scan.pdf", data, PdfOptions(ocr=True)).document.pages
-    for page, path, index in zip(pages, (english, chinese), (10, 5), strict=True):
+    data = scan(picture_of_page(BOOK, 10), picture_of_chinese(*CHINESE))
+    first, second = parse_bytes("scan.pdf", data, PdfOptions(ocr=True)).document.pages
+    for page in (first, second):
         assert (page.engine, page.flags) == ("rapidocr", ("recognised",))
-        original = pypdfium2.PdfDocument(path)
-        truth = original[index].get_textpage().get_text_range()
-        original.close()
-        told, true = ("".join(filter(str.isalnum, text)) for text in (page.text, truth))
-        pieces = [true[at : at + 6] for at in range(0, len(true) - 6, 6)]
-        assert sum(piece in told for piece in pieces) > len(pieces) * 0.8
+    assert "She would not have her likeness taken" in first.text
+    assert second.text.split("\n") == [*CHINESE]
 
 
 @pytest.mark.ocr
 def test_a_scan_is_refused_then_recognised_and_quoted(tmp_path: Path) -> None:
     folder = tmp_path / "scans"
     folder.mkdir()
-    book = SAMPLES / "books" / "life-of-hester-maravell.pdf"
-    (folder / "scan.pdf").write_bytes(scan([(book, 10)]))
+    (folder / "scan.pdf").write_bytes(scan(picture_of_page(BOOK, 10)))
     archive = tmp_path / "a.duckdb"
     arguments = ["ingest", str(folder), "-a", str(archive), "--json", "--workers", "1"]
     refused = CliRunner().invoke(main, arguments)
@@ -138,11 +150,14 @@ def test_a_scan_is_refused_then_recognised_and_quoted(tmp_path: Path) -> None:
     assert "recognised" in json.loads(done.stdout)["files"][0]["warnings"][0]
     with wiring.open_archive(load({"archive": archive})) as opened:
         page = opened.page("scans/scan.pdf", 1)
-        (first, *_) = opened.page_passages("scans/scan.pdf", 1)
-        quote = next(
-            line for line in page.text.split("\n") if len(line) > 40 and line in first.text
+        passages = opened.page_passages("scans/scan.pdf", 1)
+        passage_id, quote = next(
+            (passage.passage_id, line)
+            for passage in passages
+            for line in page.text.split("\n")
+            if len(line) > 40 and line in passage.text
         )
-        checker = CitationChecker(opened, {first.passage_id})
-        (citation,) = checker.check([ProposedCitation(first.passage_id, quote)])
+        checker = CitationChecker(opened, {passage_id})
+        (citation,) = checker.check([ProposedCitation(passage_id, quote)])
     assert citation.verified and citation.page == 1
     assert page.flags == ("recognised",)
