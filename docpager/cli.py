@@ -174,13 +174,16 @@ _MODEL_SETTINGS = ("model", "base_url", "tool_mode", "context_window")
 _CACHE_SETTINGS = ("cache", "replay")
 
 
+_base_url_option = click.option(
+    "--base-url", metavar="URL", help="An OpenAI-compatible endpoint's address."
+)
+
+
 def _model_options(function: F) -> F:
     for option in reversed(
         (
             click.option("--model", metavar="NAME", help="A model, `local`, or `local:FILE.gguf`."),
-            click.option(
-                "--base-url", metavar="URL", help="An OpenAI-compatible endpoint's address."
-            ),
+            _base_url_option,
             click.option(
                 "--tool-mode",
                 type=click.Choice(["auto", "tools", "json", "text", "guided"]),
@@ -211,6 +214,7 @@ def _cache_options(function: F) -> F:
 _INGEST_SETTINGS = (
     "workers",
     "embedder",
+    "base_url",
     "passwords",
     "ocr",
     "include",
@@ -242,6 +246,7 @@ _INGEST_SETTINGS = (
 @click.option("--profile", is_flag=True, help="Say where the time went.")
 @click.option("--workers", type=int, metavar="N", help="Parsing processes.")
 @click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
+@_base_url_option
 @click.option(
     "--password",
     "passwords",
@@ -520,12 +525,13 @@ def compare(config: Config, before: str, after: str, metric: Any, markdown: bool
     return 1 if found.regressed else 0
 
 
-@_command()
+@_command("base_url")
 @click.argument("query", metavar="QUERY")
 @click.option("--page", type=click.IntRange(min=0), default=0, metavar="N", help="0-based.")
 @click.option("--page-size", type=click.IntRange(1, 200), default=5, metavar="N")
 @click.option("--mode", type=click.Choice(["hybrid", "lexical", "vector"]), default="hybrid")
 @click.option("--document", metavar="GLOB", help="Only documents whose name matches.")
+@_base_url_option
 def search(config: Config, query: str, **options: Any) -> int:
     """Show the passages that a search finds, page by page, without a model.
 
