@@ -31,6 +31,7 @@ def ingest_paths(
     *,
     config: Config | None = None,
     on_progress: wiring.IngestProgress | None = None,
+    on_recognition: wiring.RecognitionProgress | None = None,
     prune: bool = False,
     retry_failed: bool = False,
     **settings: Unpack[Settings],
@@ -41,6 +42,7 @@ def ingest_paths(
 
     Args:
         on_progress: Told after each file how far it is, from another thread.
+        on_recognition: Told before each page that is recognised, from other threads.
         prune: Forget documents whose file is gone from the folders given.
         retry_failed: Try again what failed before, even if nothing has changed.
 
@@ -54,6 +56,7 @@ def ingest_paths(
         config or load(settings),
         [str(path) for path in paths],
         on_progress,
+        on_recognition,
         prune=prune,
         retry_failed=retry_failed,
     )

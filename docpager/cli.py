@@ -281,6 +281,7 @@ def ingest(
             paths,
             config=config,
             on_progress=progress,
+            on_recognition=progress.recognising,
             prune=prune,
             retry_failed=retry_failed,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import threading
 import time
 import unicodedata
 from collections import Counter
@@ -575,6 +576,8 @@ class IngestProgress:
         self._terminal = sys.stderr.isatty()
         self._began = time.monotonic()
         self._last_line = self._began
+        self._lock = threading.Lock()
+        """Pages that are recognised are told from the threads that watch the workers."""
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -601,18 +604,31 @@ class IngestProgress:
             self._last_line = time.monotonic()
             say(f"{_progress_text(counts, elapsed)}{_left_text(counts, elapsed)}")
 
+    def recognising(self, path: str, page: int, pages: int) -> None:
+        """Show which page is being recognised, since each takes seconds."""
+        now = time.monotonic()
+        if not self._shown or now - self._began < self.APPEARS_AFTER:
+            return
+        name = printable(path.rpartition("/")[2])
+        text = f"{name}: recognising page {page} of {pages}"
+        if self._terminal:
+            self._show(text)
+        elif now - self._last_line >= self.LINE_EVERY:
+            self._last_line = now
+            say(text)
+
     def _advance(self, counts: IngestCounts, elapsed: float) -> None:
-        if self._bar is None:
-            self._bar = _progress_bar(self._color, "{task.fields[text]}")
-            self._task = self._bar.add_task("ingest", total=counts.total, text="")
-            self._bar.start()
-        assert self._task is not None
-        self._bar.update(
-            self._task,
-            completed=counts.files,
-            total=counts.total,
-            text=_progress_text(counts, elapsed),
-        )
+        text = _progress_text(counts, elapsed)
+        self._show(text, completed=counts.files, total=counts.total)
+
+    def _show(self, text: str, **numbers: int) -> None:
+        with self._lock:
+            if self._bar is None:
+                self._bar = _progress_bar(self._color, "{task.fields[text]}")
+                self._task = self._bar.add_task("ingest", total=None, text="")
+                self._bar.start()
+            assert self._task is not None
+            self._bar.update(self._task, text=text, **numbers)
 
 
 def _progress_text(counts: IngestCounts, elapsed: float) -> str:

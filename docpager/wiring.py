@@ -505,6 +505,8 @@ CHUNK_MODEL = "gpt-4o"
 
 
 IngestProgress = Callable[[IngestCounts], None]
+RecognitionProgress = Callable[[str, int, int], None]
+"""Told the path of a file, and which page of how many is about to be recognised."""
 """Told how far an ingest is, from another thread than the one that ingests."""
 
 
@@ -512,6 +514,7 @@ def ingest_into(
     config: Config,
     paths: Sequence[str],
     progress: IngestProgress | None,
+    on_recognition: RecognitionProgress | None = None,
     *,
     prune: bool = False,
     retry_failed: bool = False,
@@ -546,7 +549,7 @@ def ingest_into(
     limits = Limits(config.file_timeout, config.page_timeout, config.worker_memory << 20)
     pdf = PdfOptions(passwords=config.passwords, ocr=config.ocr)
     task = ParseTask(make_counter(config, CHUNK_MODEL), limits=sizes, pdf=pdf)
-    sandbox = Sandbox(task, worker_count(config), limits)
+    sandbox = Sandbox(task, worker_count(config), limits, on_recognition)
     return ingest(
         paths,
         known=known,

@@ -108,7 +108,7 @@ def _in_step(same: Sequence[_EdgeLine], needed: int) -> list[_EdgeLine]:
 def _spans(page: Sequence[str], lines: set[int]) -> tuple[tuple[int, int], ...]:
     if not lines:
         return ()
-    amount = sum(ink(line) for line in page)
+    amount = sum(len(line) - line.count(" ") for line in page)
     if sum(ink(page[number]) for number in lines) > amount * _MOST_OF_A_PAGE:
         return ()
     spans = []

@@ -26,7 +26,7 @@ from docpager.documents.attachments import Attachment
 from docpager.documents.furniture import find_furniture
 from docpager.documents.normalise import one_line
 from docpager.documents.outline import OutlinedDocument, TableSpan
-from docpager.documents.pacing import page_begun
+from docpager.documents.pacing import page_begun, page_recognised
 from docpager.documents.pdf_forms import is_xfa, open_forms, read_notes, read_xfa
 from docpager.documents.pdf_headings import Bookmark, Sheet, find_headings, printed_title
 from docpager.documents.pdf_options import PdfOptions
@@ -253,6 +253,7 @@ class _PageReader:
             best = self._second.better(blank.page_number - 1, best)
         missing = not raw.blank and not any(best.lines) and not notes
         if self._ocr and (missing or garbled or raw.pictured):
+            page_recognised(blank.page_number, len(self._document))
             best = _recognised(page, best)
         flags = [*blank.flags]
         if best.engine == ocr.ENGINE:

@@ -27,6 +27,8 @@ _NUMBERED = re.compile(
 )
 _NUMBER_BEGINS = frozenset("0123456789 CcPpSsAa第")
 _TALL_BLOCK = 4
+_NUMBERS_REACH = 24
+"""How many characters a printed title may have that its bookmark does not: number and blanks."""
 _CONTENTS = re.compile(r"(table of )?contents|inhalt(sverzeichnis)?|目\s*录", re.IGNORECASE)
 _LEADING_NUMBER = re.compile(r"[\divxlcIVXLC]{1,5}(?:\.\d+)*[.)]?\s+")
 _CONTENTS_LINE = re.compile(r"(?:\.\s?){3,}|…|\s\d{1,4}$")
@@ -170,10 +172,15 @@ def _by_bookmark(sheets: tuple[Sheet, ...], bookmarks: tuple[Bookmark, ...]) -> 
     """Lines that say what a bookmark of their page says; () if they are few."""
     if not bookmarks:
         return ()
+    longest: dict[int, int] = {}
+    for bookmark in bookmarks:
+        reach = min(_LONGEST, len(bookmark.title) + _NUMBERS_REACH)
+        longest[bookmark.page] = max(reach, longest.get(bookmark.page, 0))
     by_page: dict[int, dict[str, list[_Line]]] = {}
-    for line in _lines(sheets, {bookmark.page for bookmark in bookmarks}):
-        names = by_page.setdefault(line.page, {})
-        if line.text and len(line.text) <= _LONGEST:
+    for line in _lines(sheets, longest):
+        # Most lines are longer than any title of their page.
+        if line.text and len(line.text) <= longest[line.page]:
+            names = by_page.setdefault(line.page, {})
             whole = _letters(line.text)
             bare = _letters(_LEADING_NUMBER.sub("", line.text.strip(), count=1))
             for name in {whole, bare}:

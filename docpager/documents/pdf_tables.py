@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-_DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"\d+")
 _LEAST_ROWS = 3
 _LEAST_WORDS = 3
 _LEAST_CELLS = 2
@@ -52,7 +52,8 @@ def find_tables(
 
 
 def _is_row(line: str) -> bool:
-    if not _DIGIT.search(line):
+    # Most lines are prose, which is told without a look at each word.
+    if len(_NUMBER.findall(line)) < (line.count(" ") + 1) * _NUMBERS / 2:
         return False
     words = line.split()
     if len(words) < _LEAST_WORDS:

@@ -56,10 +56,17 @@ class Sandbox(Generic[Item, Value]):
     """Runs a picklable function over items in worker processes; results keep the items' order."""
 
     def __init__(
-        self, work: Callable[[Item], Value], workers: int, limits: Limits | None = None
+        self,
+        work: Callable[[Item], Value],
+        workers: int,
+        limits: Limits | None = None,
+        on_recognition: Callable[[Item, int, int], None] | None = None,
     ) -> None:
+        """`on_recognition` is told, from other threads, which page of how many of an item is about
+        to be recognised."""
         self._setup = _Setup(work, limits or Limits())
         self._workers = max(1, workers)
+        self._on_recognition = on_recognition or _silent
 
     def map(
         self, items: Iterable[Item], weight: Callable[[Item], int] | None = None
@@ -76,11 +83,15 @@ class Sandbox(Generic[Item, Value]):
         Raises:
             UserError: no worker process can be started.
         """
-        pool: _Pool[Item, Value] = _Pool(self._setup, self._workers)
+        pool: _Pool[Item, Value] = _Pool(self._setup, self._workers, self._on_recognition)
         try:
             yield from pool.run(items, weight or _unknown_weight)
         finally:
             pool.close()
+
+
+def _silent(_item: object, _page: int, _pages: int) -> None:
+    """Tell nobody."""
 
 
 def _unknown_weight(_item: object) -> int:
@@ -96,8 +107,11 @@ class _Setup:
 class _Pool(Generic[Item, Value]):
     """Threads that each drive one worker process; a worker is started when a thread needs it."""
 
-    def __init__(self, setup: _Setup, workers: int) -> None:
+    def __init__(
+        self, setup: _Setup, workers: int, on_recognition: Callable[[Item, int, int], None]
+    ) -> None:
         self._setup = setup
+        self._on_recognition = on_recognition
         self._size = workers
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="docpager-sandbox")
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
@@ -159,7 +173,7 @@ class _Pool(Generic[Item, Value]):
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            worker = _Worker(self._setup)
+            worker = _Worker(self._setup, cast("Callable[..., None]", self._on_recognition))
         with self._lock:
             self._alive.add(worker)
         if self._closing.is_set():
@@ -180,12 +194,15 @@ class _OnPage:
     """What a worker says before its reply, as often as it likes (`pacing.Listener`)."""
 
     number: int | None
+    recognised_of: int = 0
+    """How many pages the file has, where the page is about to be recognised."""
 
 
 class _Worker:
     """One worker process, from this side of its pipes."""
 
-    def __init__(self, setup: _Setup) -> None:
+    def __init__(self, setup: _Setup, on_recognition: Callable[..., None]) -> None:
+        self._on_recognition = on_recognition
         boot = (
             f"import sys; sys.path[:] = {sys.path!r}; "
             "from docpager.documents.sandbox import serve; serve()"
@@ -271,7 +288,10 @@ class _Worker:
                 raise EOFError("a worker answered nonsense")
             self._page = reply.number or 0
             left = _NEVER if reply.number is None else self._limits.page_seconds
-            self._allow(self._file_until, time.monotonic() + left)
+            more = self._limits.page_seconds if reply.recognised_of else 0.0
+            self._allow(self._file_until + more, time.monotonic() + left)
+            if reply.recognised_of:
+                self._on_recognition(item, self._page, reply.recognised_of)
 
 
 def _timed_out(what: str, seconds: float) -> DocumentError:
@@ -316,7 +336,7 @@ def serve() -> None:
     threading.Thread(target=_listen, args=(source, frames), daemon=True).start()
     setup: _Setup = pickle.loads(frames.get())
     _limit_memory(setup.limits.memory_bytes)
-    pacing.listen(lambda number: _send(sink, pickle.dumps(_OnPage(number))))
+    pacing.listen(lambda number, pages: _send(sink, pickle.dumps(_OnPage(number, pages))))
     _send(sink, b"ready")
     while True:
         item = pickle.loads(frames.get())

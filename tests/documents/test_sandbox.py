@@ -67,6 +67,36 @@ def test_a_page_past_its_deadline_is_named_and_other_times_are_the_files(
     assert (many, after) == (8, 2)
 
 
+SLOW_RECOGNITION = """
+import time
+from docpager.documents.pacing import page_recognised
+
+def read(times):
+    for number, seconds in enumerate(times, 1):
+        page_recognised(number, len(times))
+        time.sleep(seconds)
+    return len(times)
+"""
+
+
+def test_a_page_that_is_recognised_is_told_and_has_time_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_recognition.py").write_text(SLOW_RECOGNITION)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    read = importlib.import_module("slow_recognition").read
+    told: list[tuple[int, int]] = []
+    sandbox: Sandbox[list[float], int] = Sandbox(
+        read,
+        1,
+        Limits(seconds=1.0, page_seconds=3.0),
+        lambda item, page, pages: told.append((page, pages)),
+    )
+    many, late = sandbox.map([[0.6] * 4, [0.1, 600.0]])
+    assert many == 4 and told[:4] == [(number, 4) for number in range(1, 5)]
+    assert isinstance(late, DocumentError) and "page 2 took more than 3 s" in str(late)
+
+
 def test_an_item_that_was_late_costs_the_next_nothing() -> None:
     sandbox: Sandbox[float, None] = Sandbox(time.sleep, 1, Limits(seconds=0.4))
     for outcome in sandbox.map([0.3, 0.35, 0.4, 0.45, 0.5, 0.0, 0.38, 0.42, 0.0]):
