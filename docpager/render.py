@@ -621,14 +621,14 @@ class IngestProgress:
         text = _progress_text(counts, elapsed)
         self._show(text, completed=counts.files, total=counts.total)
 
-    def _show(self, text: str, **numbers: int) -> None:
+    def _show(self, text: str, completed: int | None = None, total: int | None = None) -> None:
         with self._lock:
             if self._bar is None:
                 self._bar = _progress_bar(self._color, "{task.fields[text]}")
                 self._task = self._bar.add_task("ingest", total=None, text="")
                 self._bar.start()
             assert self._task is not None
-            self._bar.update(self._task, text=text, **numbers)
+            self._bar.update(self._task, text=text, completed=completed, total=total)
 
 
 def _progress_text(counts: IngestCounts, elapsed: float) -> str:
