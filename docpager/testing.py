@@ -6,8 +6,11 @@ Script a model by its replies and look at what it was sent:
 
 or put the same replies behind HTTP, to test the real client in any tool mode:
 
-    with LoopbackServer([wire_reply(call("send_message", message="42", citations=[]))]) as server:
-        ...  # server.base_url is an OpenAI-compatible endpoint on 127.0.0.1
+    with LoopbackServer([wire_reply(call("send_message", message="42", citations=[]))] * 2) as it:
+        ...  # it.base_url is an OpenAI-compatible endpoint on 127.0.0.1
+
+An answer without a verified citation is sent back once, hence two replies. docs/testing.md has a
+whole test.
 """
 
 from __future__ import annotations

@@ -150,3 +150,10 @@ def test_the_picture_is_there_and_described() -> None:
 def test_every_relative_link_leads_somewhere() -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_the_test_in_the_docs_passes() -> None:
+    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

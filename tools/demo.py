@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 QUESTIONS = Path(__file__).parent.parent / "sample_docs" / "questions.jsonl"
-IDS = ("two-hop-1", "two-hop-2")
+IDS = ("two-hop-1", "two-hop-8")
 
 
 def main(docpager: str, archive: str) -> int:
