@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -184,6 +185,7 @@ def write_questions(folder: Path, count: int) -> None:
 def answering(delay_s: float, stormy: bool) -> Callable[[LoopbackRequest], LoopbackReply]:
     """Searches three times, then answers; in a storm it fails as often as it does not."""
     draw, lock = random.Random(7), threading.Lock()
+    taken: Counter[str] = Counter()
 
     def answer(request: LoopbackRequest) -> LoopbackReply:
         if stormy:
@@ -199,15 +201,18 @@ def answering(delay_s: float, stormy: bool) -> Callable[[LoopbackRequest], Loopb
         asked = re.search(r"Case (\d+): where was pump (\d+) made", text)
         assert asked is not None
         n = int(asked[2])
-        searched = sum(message["role"] == "tool" for message in messages)
+        cut = stormy and chance > 0.98
+        with lock:
+            searched = taken[asked[1]]
+            taken[asked[1]] += not cut
         found = re.search(rf"\[(P\d+)\] corpus/pump-{n}\.md", text)
-        if searched <= SEARCHES:
+        if searched % (SEARCHES + 1) < SEARCHES:
             reply = call("archival_memory_search", query=f"pump {n} try {searched}", page=0)
         else:
             quote = {"passage_id": found[1] if found else "P1", "quote": fact(n)}
             reply = call("send_message", message=f"Graz{n}", citations=[quote], not_found=False)
         body = wire_reply(reply, usage=Usage(1500, 0, 30)).body
-        return LoopbackReply(body, delay_s=delay_s, cut=stormy and chance > 0.98)
+        return LoopbackReply(body, delay_s=delay_s, cut=cut)
 
     return answer
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -739,6 +740,7 @@ class Workplace:
         self._cache = cache
         self._shared = shared
         self._archive = archive
+        self._opening = threading.Lock()
         self.content_hash = archive.content_hash()
         self.runs = side_folder(config) / "runs"
 
@@ -783,7 +785,7 @@ class Workplace:
         clock = WorkClock() if self._cache is None else CallClock(self._cache.began)
         tools = self._tools(clock)
         with (
-            self._archive.beside() as archive,
+            self._beside() as archive,
             open_session(config, clock) as session,
             also_traced(config.trace) as copies,
         ):
@@ -804,6 +806,10 @@ class Workplace:
                 ),
             )
         return Attempt(answer, tools.starved)
+
+    def _beside(self) -> Archive:
+        with self._opening:
+            return self._archive.beside()
 
     def cited_text(self, citation: Mapping[str, JSONValue]) -> str | None:
         """The stored page that a citation points into; of a file without pages, the passage."""

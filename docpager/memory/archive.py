@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,11 @@ from docpager.types import (
 if TYPE_CHECKING:
     import duckdb
 
+K = TypeVar("K")
+V = TypeVar("V")
+
+MOST_KEPT = 2000
+"""Passages, and pages, whose texts are kept after they were read."""
 RESIDENT_BYTES = 256 * 1024 * 1024
 """Vectors up to this size are kept in memory after the first search, larger ones scanned in
 place."""
@@ -170,6 +175,9 @@ class Archive:
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         self._connection = connection
         self._path = path
+        self._kept_passages: dict[int, Passage] = {}
+        self._kept_pages: dict[tuple[str, int], PageText] = {}
+        self._kept_on_page: dict[tuple[str, int], tuple[Passage, ...]] = {}
 
     @classmethod
     def open(cls, path: Path, *, clock: Clock, wait_s: float | None = db.WAIT_S) -> Self:
@@ -183,8 +191,12 @@ class Archive:
     def beside(self) -> Self:
         """The same archive by a connection of its own, for another thread.
 
-        What was read once is read no more; what this one has still to read is not shared.
+        What all searches need is read here at the first time, by one thread; that, and the texts
+        that any of them reads, are shared.
         """
+        needed = ("_ids", "_row_of", "_average_length", *["_matrix"] * self._is_resident)
+        for name in needed:
+            getattr(self, name)
         with db.mapped_errors(self._path):
             connection = self._connection.cursor()
         other = copy.copy(self)
@@ -289,7 +301,7 @@ class Archive:
         if identity is None or not self.passage_count:
             return ()
         query = unit_query(vector, identity)
-        if 4 * identity.dimension * self.passage_count <= RESIDENT_BYTES:
+        if self._is_resident:
             numbers, matrix = self._matrix
             # Not `@`: its threads spin on after the product and starve the queries that follow.
             scores = np.einsum("nd,d->n", matrix, query)
@@ -317,9 +329,16 @@ class Archive:
         numbers = [int(match[1]) for name in passage_ids if (match := _PASSAGE_ID.fullmatch(name))]
         if not numbers:
             return ()
-        marks = ", ".join(str(number) for number in sorted(set(numbers)))
-        found = {passage.passage_id: passage for passage in self._select(f"number IN ({marks})")}
-        return tuple(found[name] for name in passage_ids if name in found)
+        kept = self._kept_passages
+        found = {number: kept[number] for number in numbers if number in kept}
+        missing = sorted(set(numbers) - found.keys())
+        if missing:
+            marks = ", ".join(map(str, missing))
+            read = {int(one.passage_id[1:]): one for one in self._select(f"number IN ({marks})")}
+            found |= read
+            for number, passage in read.items():
+                _keep(kept, number, passage)
+        return tuple(found[number] for number in numbers if number in found)
 
     def passage_tokens(self, passage_ids: Sequence[str]) -> tuple[int, ...]:
         """Tokens of each passage as counted at ingest, in the order asked; 0 if unknown."""
@@ -338,6 +357,10 @@ class Archive:
         Raises:
             UserError: there is no such page; the message names the last one.
         """
+        place = (document, page_number)
+        kept = self._kept_pages.get(place)
+        if kept is not None:
+            return kept
         with db.mapped_errors(self._path):
             row = self._connection.execute(
                 "SELECT page_number, text, page_label, engine, flags, heading, first_line, quality,"
@@ -347,7 +370,7 @@ class Archive:
         if row is None:
             raise no_such_page(self.document(document), page_number)
         number, text, label, engine, flags, heading, first_line, quality, furniture = row
-        return PageText(
+        page = PageText(
             number,
             text,
             label or None,
@@ -358,13 +381,20 @@ class Archive:
             round(quality, 2),
             _spans_from_text(furniture),
         )
+        _keep(self._kept_pages, place, page)
+        return page
 
     def page_passages(self, document: str, page_number: int) -> tuple[Passage, ...]:
         """The passages of which some text stands on that page, in order."""
-        return self._select(
-            "document = ? AND first_page <= ? AND last_page >= ?",
-            [self._ids.get(document, 0), page_number, page_number],
-        )
+        place = (document, page_number)
+        kept = self._kept_on_page.get(place)
+        if kept is None:
+            kept = self._select(
+                "document = ? AND first_page <= ? AND last_page >= ?",
+                [self._ids.get(document, 0), page_number, page_number],
+            )
+            _keep(self._kept_on_page, place, kept)
+        return kept
 
     # ---- read once
 
@@ -411,6 +441,13 @@ class Archive:
     def _average_length(self) -> float:
         lengths = self._live.lengths
         return float(lengths.mean(dtype=np.float64)) or 1.0 if len(lengths) else 1.0
+
+    @property
+    def _is_resident(self) -> bool:
+        """Whether the vectors are few enough to be held in memory."""
+        identity = self.embedder_identity()
+        size = 0 if identity is None else 4 * identity.dimension * self.passage_count
+        return 0 < size <= RESIDENT_BYTES
 
     @cached_property
     def _matrix(self) -> tuple[npt.NDArray[np.int64], Vectors]:
@@ -954,6 +991,13 @@ def open_writer(
         yield writer
     finally:
         writer.close()
+
+
+def _keep(kept: dict[K, V], key: K, value: V) -> None:
+    """Remember what was read, and begin anew where it has become much."""
+    if len(kept) >= MOST_KEPT:
+        kept.clear()
+    kept[key] = value
 
 
 def _read_documents(connection: duckdb.DuckDBPyConnection) -> tuple[Document, ...]:
