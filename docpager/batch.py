@@ -16,17 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 from docpager.errors import Bound, DocpagerError, ModelError, UserError
+from docpager.metrics import Metric
 from docpager.protocols import Clock
 from docpager.questions import Question
-from docpager.results import (
-    Metric,
-    Record,
-    ResultsFile,
-    changed_parts,
-    fingerprint,
-    result_record,
-    scored,
-)
+from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
 from docpager.types import Answer, ToolMode, Usage
 
 MOST_FAULTS_IN_A_ROW = 10

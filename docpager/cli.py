@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from docpager.errors import DocpagerError, NothingToDo, UserError
+from docpager.metrics import METRICS
 
 if TYPE_CHECKING:
     from docpager.batch import Interrupt
@@ -383,15 +384,6 @@ _QUESTION_BOUNDS = {
     "question_timeout": "timeout",
 }
 """Options of `batch` that are settings under another name: there the plain names bound all."""
-_METRICS = (
-    "exact_match",
-    "f1",
-    "contains",
-    "document_recall",
-    "page_recall",
-    "read_recall",
-    "citation_precision",
-)
 
 
 @_command(*_MODEL_SETTINGS, *_CACHE_SETTINGS, "max_steps", "seed", "keep_runs")
@@ -405,7 +397,7 @@ _METRICS = (
 @click.option("--retry-errors", is_flag=True, help="Run what failed at the model again, too.")
 @click.option("--redo", is_flag=True, help="Run all again.")
 @click.option("--dry-run", is_flag=True, help="Say what it may take, and ask nothing.")
-@click.option("--metric", type=click.Choice(_METRICS), default="f1", help="What is judged by.")
+@click.option("--metric", type=click.Choice(METRICS), default="f1", help="What is judged by.")
 @click.option("--pass-at", type=click.FloatRange(0, 1), default=0.6, metavar="X", help="A pass.")
 @click.option("--fail-under", type=click.FloatRange(0, 1), metavar="X", help="Least mean.")
 @click.option("--junit-xml", metavar="FILE", help="Write a report for CI servers.")
@@ -505,7 +497,7 @@ def _interrupts(interrupt: Interrupt) -> Iterator[None]:
 @_command()
 @click.argument("before", metavar="A.jsonl")
 @click.argument("after", metavar="B.jsonl")
-@click.option("--metric", type=click.Choice(_METRICS), default="f1", help="What is compared.")
+@click.option("--metric", type=click.Choice(METRICS), default="f1", help="What is compared.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 def compare(config: Config, before: str, after: str, metric: Any, markdown: bool) -> int:
     """Say what got worse between two results of a batch, what got better, and what it cost.

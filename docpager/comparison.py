@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from docpager.results import SCHEMA, Metric, Record, metric_value, read_results
+from docpager.metrics import Metric
+from docpager.results import SCHEMA, Record, metric_value, read_results
 from docpager.types import JSONValue
 
 

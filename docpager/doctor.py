@@ -13,6 +13,7 @@ from typing import Literal
 from docpager import wiring
 from docpager.config import Config
 from docpager.errors import DocpagerError, UserError
+from docpager.types import EmbedderIdentity
 
 State = Literal["ok", "warn", "fail"]
 _SAMPLE = "The vocabulary is here: 1914, 数据."
@@ -65,10 +66,7 @@ def _archive(config: Config) -> tuple[State, str]:
 
 def _embedder(config: Config) -> tuple[State, str]:
     """The archive's own embedder still makes the vectors that it made."""
-    kept = None
-    if config.archive.exists():
-        with wiring.open_archive(config) as archive:
-            kept = archive.embedder_identity()
+    kept = _kept_identity(config)
     embedder = wiring.matching_embedder(config, kept)
     identity = wiring.probed_identity(embedder)
     if kept is not None:
@@ -77,13 +75,12 @@ def _embedder(config: Config) -> tuple[State, str]:
     return "ok", f"{identity.name}, {identity.dimension} dimensions{compared}"
 
 
-def _kept_embedder(config: Config) -> str:
-    """The name of the archive's own; empty where there is none."""
+def _kept_identity(config: Config) -> EmbedderIdentity | None:
+    """Which embedder made the archive; None where there is none."""
     if not config.archive.exists():
-        return ""
+        return None
     with wiring.open_archive(config) as archive:
-        kept = archive.embedder_identity()
-    return kept.name if kept else ""
+        return archive.embedder_identity()
 
 
 def _vocabulary(config: Config) -> tuple[State, str]:
@@ -130,7 +127,8 @@ def _open_model(config: Config) -> Iterator[Check]:
 def _network(config: Config) -> tuple[State, str]:
     name = wiring.model_name(config)
     remote = [] if wiring.is_embedded(name) else [f"questions and passages shown go to {name}"]
-    embedder = config.embedder or _kept_embedder(config)
+    kept = _kept_identity(config)
+    embedder = config.embedder or (kept.name if kept else "")
     if embedder.startswith("openai:"):
         remote.append(f"every passage and every query goes to {embedder}")
     if not remote:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from docpager.errors import UserError
+from docpager.metrics import METRICS
 from docpager.questions import Question
-from docpager.results import METRICS, Record, metric_value, was_judged
+from docpager.results import Record, metric_value, was_judged
 from docpager.runs import Event
 from docpager.summary import BatchSummary
 from docpager.types import JSONValue

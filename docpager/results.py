@@ -13,9 +13,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 from docpager.errors import Bound, UserError
+from docpager.metrics import METRICS, Metric
 from docpager.scoring import best, contains, document_recall, exact_match, f1, recall
 from docpager.types import Answer, Citation, JSONValue, PageRef
 
@@ -29,24 +30,6 @@ except ImportError:  # Windows has no advisory locks
 
 SCHEMA = 1
 Record = dict[str, JSONValue]
-Metric = Literal[
-    "exact_match",
-    "f1",
-    "contains",
-    "document_recall",
-    "page_recall",
-    "read_recall",
-    "citation_precision",
-]
-METRICS: tuple[Metric, ...] = (
-    "exact_match",
-    "f1",
-    "contains",
-    "document_recall",
-    "page_recall",
-    "read_recall",
-    "citation_precision",
-)
 _SAID = ("answered", "unsupported")
 """Statuses whose answer is one; the text of the others is an excuse."""
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from docpager.results import METRICS, SCHEMA, Metric, Record, metric_value
+from docpager.metrics import METRICS, Metric
+from docpager.results import SCHEMA, Record, metric_value
 from docpager.types import JSONValue
 
 WORST = 10

@@ -266,7 +266,7 @@ class GuidedChat:
         return found.get(said) if isinstance(said, str) else None
 
     def _rephrased(self, asked: str) -> str:
-        """The look-up in other words, with all of its names; else the names alone."""
+        """The look-up in other words, after those of its names that they dropped."""
         examples = [(given, as_json("question", other)) for given, other in REPHRASE_EXAMPLES]
         said = self._ask(
             REPHRASE, examples, asked, "question", {"type": "string"}, 2 * _ANSWER_TOKENS
