@@ -69,11 +69,12 @@ def wall(folder: Path, count: int | None, jobs: int) -> bool:
         done = batch(folder, endpoint, "--jobs", str(jobs))
         taken = time.monotonic() - began
         calls = endpoint.count()
-    least = count * (SEARCHES + 1) * 0.5 / jobs
+    evenly = count * (SEARCHES + 1) * 0.5 / jobs
+    least = -(-count // jobs) * (SEARCHES + 1) * 0.5  # the last round has jobs without a question
     summary = read_summary(folder)
     print(
         f"{count} questions, {calls} calls of 0.5 s, {jobs} at once: {summary['elapsed_s']:.1f} s, "
-        f"{taken:.1f} s with the start; least {least:.1f} s, aim {1.15 * least:.1f} s"
+        f"{taken:.1f} s with the start; least {least:.1f} s, aim {1.15 * evenly:.1f} s"
     )
     return done.returncode == 0 and all_right(folder, count)
 

@@ -162,6 +162,7 @@ def run_batch(
 
     # A session would make answers depend on the order in which they come.
     config = replace(config or load(settings), session=None, trace=None)
+    wiring.load_ahead(config)
     grading, selection = grading or batch.Grading(), selection or batch.Selection()
     bounds, clock = bounds or batch.Bounds(), wiring.SystemClock()
     began = clock.monotonic()

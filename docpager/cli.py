@@ -730,7 +730,7 @@ def bench() -> None:
 
 @_command("workers", group=bench)
 @click.option("--workers", type=int, metavar="N", help="Parsing processes.")
-@click.option("--files", type=click.IntRange(min=1), default=4, metavar="N", help="Of each kind.")
+@click.option("--files", type=click.IntRange(min=1), default=12, metavar="N", help="Of each kind.")
 @click.option("--pages", type=click.IntRange(min=1), default=300, metavar="N", help="Of each file.")
 @click.option("--rounds", type=click.IntRange(min=1), default=3, metavar="N", help="Medians.")
 def bench_ingest(config: Config, **sizes: int) -> int:
@@ -741,7 +741,7 @@ def bench_ingest(config: Config, **sizes: int) -> int:
 
     \b
     Example:
-      docpager bench ingest --workers 2 --files 4 --pages 300
+      docpager bench ingest --workers 2 --files 12 --pages 300
     """
     from docpager import render, wiring
     from docpager.bench.ingest import measure

@@ -71,6 +71,8 @@ class FlushAt:
     seconds: float = 2.0
     passages: int = 1_000
     characters: int = 16_000_000
+    vectors: int = 8_000
+    """Of passages that wait for the rest of their documents' vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def ingest(
             behind.finish()
     gone, dropped = plan.gone(found)
     with_theirs = with_attachments(gone, [document.name for document in known])
-    committer.forget(with_theirs, dropped, options.prune)
+    committer.finish(with_theirs, dropped, options.prune)
     return _report(committer, found, watch)
 
 
@@ -304,6 +306,13 @@ class _Embedded:
     untried: frozenset[str] = frozenset()
     fatal: ModelError | None = None
 
+    def failure_of(self, chunks: Sequence[Chunk]) -> ModelError | None:
+        """Why the first of the chunks without a vector has none; None where all are well."""
+        if not self.failed:
+            return None
+        hashes = (chunk.text_hash for chunk in chunks)
+        return next((self.failed[name] for name in hashes if name in self.failed), None)
+
 
 class _Committer:
     """Embeds and commits steps in order, in short bursts."""
@@ -369,12 +378,14 @@ class _Committer:
                 return
             pending = pending[done:]
 
-    def forget(self, gone: Sequence[str], dropped: Sequence[str], prune: bool) -> None:
+    def finish(self, gone: Sequence[str], dropped: Sequence[str], prune: bool) -> None:
         """Forget what was pending and is dropped, and what is gone if that was asked for."""
         names = [*dropped, *(gone if prune else ())]
-        if names:
+        if names or self.passages:
             with self._watch.stage("write"), self._open_writer() as writer:
-                writer.remove(names)
+                if names:
+                    writer.remove(names)
+                writer.compact()
         self.outcomes += [FileOutcome(name, "removed" if prune else "gone") for name in gone]
 
     # ---- vectors
@@ -392,7 +403,7 @@ class _Committer:
             self._embed_batch(batch, [texts[text_hash] for text_hash in batch], embedded)
             if embedded.fatal is None:
                 del untried[: len(batch)]
-            full = self._paid or len(embedded.vectors) >= self._flush_at.passages
+            full = self._paid or len(embedded.vectors) >= self._flush_at.vectors
             if full and untried and embedded.vectors:  # the last are kept with their documents
                 with self._watch.stage("write"), self._open_writer() as writer:
                     _put(writer, embedded.vectors)
@@ -443,6 +454,8 @@ class _Committer:
         hashes = {chunk.text_hash for item in pending for chunk in item.chunks}
         # What was there a moment ago may have gone with a document that someone else removed.
         lacking = writer.missing_vectors(tuple(hashes)) - embedded.failed.keys()
+        if not lacking:
+            return pending
         for done, item in enumerate(pending):
             if not lacking.isdisjoint(chunk.text_hash for chunk in item.chunks):
                 return pending[:done]
@@ -455,10 +468,7 @@ class _Committer:
         error = step.error or self._error_of_original(step)
         if isinstance(result, DocumentError):
             error = result
-        elif failure := next(
-            (embedded.failed[c.text_hash] for c in item.chunks if c.text_hash in embedded.failed),
-            None,
-        ):
+        elif failure := embedded.failure_of(item.chunks):
             error = DocumentError("embedding_failed", f"No vectors for the text: {failure}")
         if error is not None:
             self._committed[step.file.name] = error

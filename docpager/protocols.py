@@ -188,6 +188,9 @@ class ArchiveWriter(Protocol):
     def remove(self, names: Sequence[str]) -> int:
         """Forget documents; returns how many passages went. Unused vectors go with them."""
 
+    def compact(self) -> None:
+        """Bring what many bursts left into the shape that searches are quickest with."""
+
 
 class SpendingMeter(Protocol):
     """Sums what model calls cost, and says when a bound is near."""

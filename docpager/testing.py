@@ -20,6 +20,7 @@ import json
 import math
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -266,7 +267,7 @@ class LoopbackReply:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
-    """Real seconds before the answer."""
+    """Real seconds from the arrival of the request to the answer."""
     cut: bool = False
     """Send half of the body, then close the connection."""
 
@@ -314,7 +315,7 @@ class LoopbackServer:
 
     def __enter__(self) -> LoopbackServer:
         self._closing.clear()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
+        self._server = _Listener(("127.0.0.1", 0), _handler_for(self))
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )
@@ -351,7 +352,7 @@ class LoopbackServer:
 
     def wait(self, seconds: float) -> None:
         """Wait that long, or until the server is left."""
-        self._closing.wait(seconds)
+        self._closing.wait(max(0.0, seconds))
 
     def _list_models(self, _request: LoopbackRequest) -> LoopbackReply:
         listed: list[JSONValue] = [{"id": name, "object": "model"} for name in self._models]
@@ -444,8 +445,17 @@ def _error_reply(status: int, message: str) -> LoopbackReply:
     return LoopbackReply({"error": {"message": message, "type": "invalid_request_error"}}, status)
 
 
+class _Listener(ThreadingHTTPServer):
+    # With the default of 5, some of many clients that connect at once wait for a second.
+    request_queue_size = 128
+
+
 def _handler_for(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        # As the servers it stands for: connections are kept, and nothing waits to be sent.
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             self._answer(b"")
 
@@ -456,11 +466,12 @@ def _handler_for(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             """Nothing is logged: what was asked is in `requests`."""
 
         def _answer(self, content: bytes) -> None:
+            arrived = time.monotonic()
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = json.loads(content) if content else {}
             reply = server.answer(LoopbackRequest(self.path, headers, body))
             if reply.delay_s:
-                server.wait(reply.delay_s)
+                server.wait(reply.delay_s - (time.monotonic() - arrived))
             try:
                 self._send(reply)
             except ConnectionError:
@@ -476,5 +487,6 @@ def _handler_for(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content[: len(content) // 2] if reply.cut else content)
+            self.close_connection = self.close_connection or reply.cut
 
     return Handler

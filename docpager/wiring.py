@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, assert_never
 
 from docpager.config import Config
-from docpager.errors import Bound, FailureReason, ModelError, NothingToDo, UserError
+from docpager.errors import (
+    Bound,
+    DocpagerError,
+    FailureReason,
+    ModelError,
+    NothingToDo,
+    UserError,
+)
 from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
 from docpager.types import (
     PROBE_TEXT,
@@ -687,6 +694,22 @@ def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Wor
         embedder = matching_embedder(config, archive.embedder_identity(), throttle)
         with open_cache(config) as cache, open_model(config, cache, throttle) as model:
             yield Workplace(config, model, embedder, archive, cache, shared)
+
+
+def load_ahead(config: Config) -> None:
+    """Begin to load what the first call needs a second to load, beside the work until then."""
+
+    from docpager.models.endpoint import load_sdk
+
+    def load() -> None:
+        # What fails here fails again, and is told, where it is needed.
+        with suppress(DocpagerError, ImportError, OSError):
+            if not config.replay:
+                load_sdk()
+            make_counter(config, model_name(config)).count("loaded")
+
+    # No daemon: one that is in the middle of native code at the end would take the program down.
+    threading.Thread(target=load, name="docpager-loader").start()
 
 
 def drop_runs(config: Config, place: Workplace, asked: int) -> None:

@@ -16,6 +16,8 @@ from docpager.types import PageRef, PageText, Passage, Scored
 _LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)
 _HEADER_TOKENS = 24
 """Of the line above a passage: its id, a document's name, a page."""
+_CUT_MARGIN = 32
+"""Tokens: what comes nearer than this to the room that is left is counted piece by piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +173,13 @@ class ArchivalMemory:
         pages: dict[PageRef, None] = {}
         for passage in passages:
             header = passage_header(passage, before=passage.passage_id in self._session.shown)
-            body = self._cut(passage, room - self._text_cost(header))
-            lines += [header, body]
-            room -= self._text_cost(f"{header}\n{body}")
+            whole = f"{header}\n{fenced(passage.text)}"
+            cost = self._text_cost(whole)
+            if cost > room - _CUT_MARGIN:
+                whole = f"{header}\n{self._cut(passage, room - self._text_cost(header))}"
+                cost = self._text_cost(whole)
+            lines.append(whole)
+            room -= cost
             if not passage.is_insert:
                 numbers = range(passage.first_page, passage.last_page + 1)
                 pages.update((PageRef(passage.document, number), None) for number in numbers)

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
+from typing import TYPE_CHECKING
 
 import pikepdf
-import pypdf
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
@@ -35,6 +35,9 @@ from docpager.documents.pdf_tables import RawTable
 from docpager.documents.quality import GARBLED_BELOW, ink, quality
 from docpager.errors import DocumentError
 from docpager.types import PAGE_SEPARATOR, PageText, ParsedDocument
+
+if TYPE_CHECKING:
+    import pypdf
 
 _NO_TITLE = re.compile(
     r"untitled.*|document\d*|title|slide \d+|powerpoint presentation|microsoft \w+ - .*|\W*|\d+"
@@ -347,6 +350,8 @@ class _SecondOpinion:
         """The page's lines; none where pypdf cannot read it either."""
         try:
             if self._reader is None:
+                import pypdf  # a tenth of a second, and few files need it
+
                 # What pypdf says about a file that is known to be doubtful helps nobody.
                 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
                 self._reader = pypdf.PdfReader(

@@ -280,7 +280,7 @@ def _could_be_heading(text: str) -> bool:
 def _by_number(sheets: tuple[Sheet, ...]) -> tuple[Heading, ...]:
     """Lines that begin with a section number and stand over text or over a subsection."""
     numbered = []
-    for line, below in pairwise(_lines(sheets)):
+    for line, below in pairwise(_lines(sheets, _numbered_pages(sheets))):
         level = _numbered_level(line.text)
         if not level or not _could_be_heading(line.text):
             continue
@@ -289,6 +289,18 @@ def _by_number(sheets: tuple[Sheet, ...]) -> tuple[Heading, ...]:
             numbered.append((line, level))
     running = _running((line.text for line, _ in numbered), sheets)
     return tuple(line.heading(level) for line, level in numbered if line.text not in running)
+
+
+def _numbered_pages(sheets: tuple[Sheet, ...]) -> frozenset[int]:
+    """Pages with a numbered line, and the page after each, where what is below its last line is."""
+    found: set[int] = set()
+    before = False
+    for page, sheet in enumerate(sheets):
+        numbered = any(map(_numbered_level, sheet.lines))
+        if numbered or before:
+            found.add(page)
+        before = numbered or (before and not sheet.lines)
+    return frozenset(found)
 
 
 def _numbered_level(text: str) -> int:

@@ -63,6 +63,8 @@ V = TypeVar("V")
 
 MOST_KEPT = 2000
 """Passages, and pages, whose texts are kept after they were read."""
+KEPT_POSTINGS = 4_000_000
+"""Postings that are kept after they were read, 16 bytes each: later searches ask for them again."""
 RESIDENT_BYTES = 256 * 1024 * 1024
 """Vectors up to this size are kept in memory after the first search, larger ones scanned in
 place."""
@@ -166,6 +168,14 @@ class _Live(NamedTuple):
     tokens: npt.NDArray[np.int32]
 
 
+class _TermPostings(NamedTuple):
+    """The stored passages that hold a term."""
+
+    numbers: postings.Integers
+    saturation: postings.Floats
+    """What BM25 makes of how often each holds it; its weight is still to be multiplied with."""
+
+
 class Archive:
     """The archive as an agent sees it (`protocols.ArchivalStore`), opened read-only.
 
@@ -175,6 +185,7 @@ class Archive:
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         self._connection = connection
         self._path = path
+        self._kept_postings: dict[str, _TermPostings] = {}
         self._kept_passages: dict[int, Passage] = {}
         self._kept_pages: dict[tuple[str, int], PageText] = {}
         self._kept_on_page: dict[tuple[str, int], tuple[Passage, ...]] = {}
@@ -277,12 +288,8 @@ class Archive:
         found = self._postings(postings.distinct(query))
         scores = np.zeros(self._row_of.size)
         for term in sorted(found):
-            numbers, counts = found[term]
-            rows = self._row_of[numbers]
-            weight = postings.idf(self.passage_count, len(numbers))
-            scores[numbers] += postings.bm25(
-                counts, self._live.lengths[rows], self._average_length, weight
-            )
+            numbers, parts = found[term]
+            scores[numbers] += postings.idf(self.passage_count, len(numbers)) * parts
         candidates = np.flatnonzero(scores)
         allowed = self._allowed(document_glob)
         if allowed is not None:
@@ -319,7 +326,7 @@ class Archive:
         return TermStatistics(
             self.passage_count,
             self._average_length if self.passage_count else 0.0,
-            {term: len(numbers) for term, (numbers, _) in found.items()},
+            {term: len(kept.numbers) for term, kept in found.items()},
         )
 
     # ---- text
@@ -472,17 +479,33 @@ class Archive:
             ).fetchnumpy()
         return rows["number"].astype(np.int64), rows["s"].astype(np.float64)
 
-    def _postings(self, wanted: Sequence[str]) -> postings.Postings:
+    def _postings(self, wanted: Sequence[str]) -> dict[str, _TermPostings]:
         """The postings of stored passages alone; terms that none holds are absent."""
+        kept = {term: self._kept_postings.get(term) for term in wanted}
+        missing = [term for term, found in kept.items() if found is None]
+        if missing:
+            read = self._read_postings(missing)
+            if sum(len(one.numbers) for one in self._kept_postings.values()) > KEPT_POSTINGS:
+                self._kept_postings.clear()
+            self._kept_postings.update(read)
+            kept |= read
+        return {term: found for term, found in kept.items() if found and len(found.numbers)}
+
+    def _read_postings(self, wanted: Sequence[str]) -> dict[str, _TermPostings]:
         with db.mapped_errors(self._path):
             found = postings.read_postings(self._connection, wanted)
-        rows = self._row_of
-        live: postings.Postings = {}
-        for term, (numbers, counts) in found.items():
-            known = numbers < len(rows)
-            known[known] = rows[numbers[known]] >= 0
-            if known.any():
-                live[term] = (numbers[known], counts[known])
+        none = np.empty(0, np.int64), np.empty(0, np.int64)
+        live = {}
+        for term in wanted:
+            numbers, counts = found.get(term, none)
+            known = numbers < len(self._row_of)
+            known[known] = self._row_of[numbers[known]] >= 0
+            if not known.all():
+                numbers, counts = numbers[known], counts[known]
+            lengths = self._live.lengths[self._row_of[numbers]]
+            live[term] = _TermPostings(
+                numbers, postings.saturation(counts, lengths, self._average_length)
+            )
         return live
 
     def _allowed(self, document_glob: str | None) -> npt.NDArray[np.bool_] | None:
@@ -497,10 +520,10 @@ class Archive:
         # Without a join: beside one, DuckDB would not look passages up by their index.
         with db.mapped_errors(self._path):
             rows = self._connection.execute(
-                f"SELECT {_PASSAGE_COLUMNS} FROM passage WHERE {where} ORDER BY number",
-                list(values),
+                f"SELECT {_PASSAGE_COLUMNS} FROM passage WHERE {where}", list(values)
             ).fetchall()
-        return tuple(self._passage(*row) for row in rows)
+        # Sorted here: for a few rows, DuckDB takes a millisecond for it.
+        return tuple(self._passage(*row) for row in sorted(rows))
 
     def _passage(
         self,
@@ -672,15 +695,23 @@ class ArchiveFile:
             (after,) = self._one("SELECT count(*) FROM passage")
         return int(before - after)
 
+    def compact(self) -> None:
+        """Bring postings into the shape that searches are quickest with, if that is worth it."""
+        self._pack(at_rest=True)
+        self._changed = False
+
     def close(self) -> None:
-        """Pack postings and write the log into the file, then let others in."""
+        """Write the log into the file, then let others in."""
         try:
             if self._changed:
-                with db.mapped_errors(self._path):
-                    (live,) = self._one("SELECT coalesce(sum(distinct_terms), 0) FROM passage")
-                    postings.pack(self._connection, int(live))
+                self._pack(at_rest=False)
         finally:
             self._connection.close()
+
+    def _pack(self, *, at_rest: bool) -> None:
+        with db.mapped_errors(self._path):
+            (live,) = self._one("SELECT coalesce(sum(distinct_terms), 0) FROM passage")
+            postings.pack(self._connection, int(live), at_rest=at_rest)
 
     # ---- parts of a transaction
 

@@ -11,9 +11,10 @@ number of passages, and df how many of them hold the term.
 Postings are packed: one row of table `posting` has a term and all its passages, and is found by
 an index. As rows cannot be taken out of such an index cheaply, a stored document's postings go to
 `fresh_posting` first, a *segment* of their own, which is scanned. Segments are merged so that each
-is larger than twice all the smaller ones, hence few; when they are together a third of `posting`,
-all is folded into a new `posting`. What is removed stays where it is, is passed over by every
-reader, and goes at a later merge or fold.
+is larger than twice all the smaller ones, hence few; when they are together a tenth of `posting`,
+all is folded into a new `posting`. Both wait for the end of an ingest, unless that is a long one.
+What is removed stays where it is, is passed over by every reader, and goes at a later merge or
+fold.
 """
 
 from __future__ import annotations
@@ -88,9 +89,9 @@ def terms(text: str) -> list[str]:
     """
     folded = unicodedata.normalize("NFKC", text).translate(_SAME).casefold()
     found: list[str] = []
-    pattern = _JOINED_ASCII if folded.isascii() else _JOINED
-    for word in pattern.findall(folded):
-        if word.isalnum() and word.isascii():
+    plain = folded.isascii()
+    for word in (_JOINED_ASCII if plain else _JOINED).findall(folded):
+        if word.isalnum() and (plain or word.isascii()):
             found.append(word[:LONGEST_TERM])
         elif _IS_UNSPACED.match(word):
             found.extend(_pairs(word))
@@ -117,20 +118,17 @@ def idf(passages: int, frequency: int) -> float:
     return math.log1p((passages - frequency + 0.5) / (frequency + 0.5))
 
 
-def bm25(
-    counts: npt.ArrayLike, lengths: npt.ArrayLike, average_length: float, weight: float
-) -> Floats:
-    """What one term adds to the scores of passages that hold it `counts` times.
+def saturation(counts: npt.ArrayLike, lengths: npt.ArrayLike, average_length: float) -> Floats:
+    """What a term of weight 1 adds to the scores of passages that hold it `counts` times.
 
     Args:
         counts: How often the term stands in each passage.
         lengths: The passages' lengths in terms.
         average_length: Over the whole collection; above 0.
-        weight: The term's idf.
     """
     n = np.asarray(counts, np.float64)
     relative = np.asarray(lengths, np.float64) / average_length
-    return weight * n * (K1 + 1) / (n + K1 * (1 - B + B * relative))
+    return n * (K1 + 1) / (n + K1 * (1 - B + B * relative))
 
 
 def distinct(query: str) -> list[str]:
@@ -152,7 +150,7 @@ def score_texts(query: str, texts: Sequence[str], statistics: TermStatistics) ->
     }
     scores = np.zeros(len(texts))
     for term, weight in weights.items():
-        scores += bm25([counts[term] for counts in counted], lengths, average, weight)
+        scores += weight * saturation([counts[term] for counts in counted], lengths, average)
     return [float(score) for score in scores]
 
 
@@ -165,8 +163,10 @@ SCHEMA = (
     "CREATE TABLE fresh_posting (segment INTEGER NOT NULL, term VARCHAR NOT NULL,"
     " numbers INTEGER[] NOT NULL, counts INTEGER[] NOT NULL)",
 )
-FOLD_SHARE = 3
-"""Fresh postings are folded in when they are more than 1 / FOLD_SHARE of the packed ones."""
+FRESH_SHARE = 10
+"""At rest, fresh postings are folded when they are more than 1 / FRESH_SHARE of the packed ones."""
+FRESH_BETWEEN = 2_000_000
+"""Between bursts they are folded when they are more than this, and more than the packed ones."""
 DEAD_SHARE = 4
 """All is folded when more than 1 / DEAD_SHARE of all postings are of removed passages."""
 FOLDED_AT_ONCE = 4_000_000
@@ -224,12 +224,13 @@ def read_postings(connection: duckdb.DuckDBPyConnection, wanted: Sequence[str]) 
     }
 
 
-def pack(connection: duckdb.DuckDBPyConnection, live_postings: int) -> None:
+def pack(connection: duckdb.DuckDBPyConnection, live_postings: int, *, at_rest: bool) -> None:
     """Fold fresh postings into the packed ones when it is time, else merge small segments.
 
     Args:
         connection: Outside of a transaction.
         live_postings: How many postings there would be without those of removed passages.
+        at_rest: Whether no more are about to come. Else little is done: it would be done again.
     """
     (packed,) = _row(connection, "SELECT coalesce(sum(len(numbers)), 0) FROM posting")
     sizes = connection.execute(
@@ -238,10 +239,11 @@ def pack(connection: duckdb.DuckDBPyConnection, live_postings: int) -> None:
     ).fetchall()
     fresh = sum(size for _, size in sizes)
     dead = packed + fresh - live_postings
+    most = packed / FRESH_SHARE if at_rest else max(packed, FRESH_BETWEEN)
     with transaction(connection):
-        if FOLD_SHARE * fresh > packed or DEAD_SHARE * dead > packed + fresh:
+        if fresh > most or DEAD_SHARE * dead > packed + fresh:
             _fold(connection, steps=1 + (packed + fresh) // FOLDED_AT_ONCE)
-        elif chosen := smallest_run(sizes):
+        elif at_rest and (chosen := smallest_run(sizes)):
             _merge(connection, chosen)
 
 

@@ -93,6 +93,7 @@ class OpenAIChat:
         self._seed = seed
         self._extra_body = dict(extra_body or {})
         self._correction = _Correction()
+        self._last_functions: tuple[tuple[FunctionSpec, ...], int] = ((), 0)
         self._refused: set[str] = set()
         self._warnings: dict[str, None] = {}
 
@@ -192,14 +193,21 @@ class OpenAIChat:
                 for item in message.calls:
                     tokens += _CALL_OVERHEAD + self._count(item.name) + self._count(item.arguments)
         if request.functions:
-            # Compact, as the SDK sends it: spaces between its signs would be a fifth more.
-            wired = json.dumps(
-                _wire_functions(request.functions), ensure_ascii=False, separators=(",", ":")
-            )
-            tokens += _TOOLS_OVERHEAD + self._count(wired)
+            tokens += self._counted_functions(request.functions)
         elif request.response_schema is not None and self._endpoint.is_openai:
             # OpenAI shows the schema to the model; elsewhere it only constrains the sampling.
             tokens += self._count(_dump(request.response_schema))
+        return tokens
+
+    def _counted_functions(self, functions: tuple[FunctionSpec, ...]) -> int:
+        counted, tokens = self._last_functions
+        if counted is not functions:  # they are the same all through a run
+            # Compact, as the SDK sends it: spaces between its signs would be a fifth more.
+            wired = json.dumps(
+                _wire_functions(functions), ensure_ascii=False, separators=(",", ":")
+            )
+            tokens = _TOOLS_OVERHEAD + self._count(wired)
+            self._last_functions = functions, tokens
         return tokens
 
     # ---- from the wire -----------------------------------------------------------------------

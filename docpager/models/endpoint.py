@@ -8,11 +8,13 @@ only. A refused key and a used-up quota are fatal at once.
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import math
 import random as random_module
 import re
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -87,6 +89,11 @@ class _Connections:
     def __init__(self) -> None:
         self.opening = threading.Lock()
         self.opened: openai.OpenAI | None = None
+
+
+def load_sdk() -> None:
+    """Import the SDK, which takes more than half a second, before the first call has to."""
+    importlib.import_module("openai")
 
 
 class Endpoint:
@@ -219,7 +226,9 @@ class Endpoint:
     def _client(self) -> openai.OpenAI:
         with self._connections.opening:
             if self._connections.opened is None:
-                self._connections.opened = self._open()
+                self._connections.opened = client = self._open()
+                # Nobody has to close an endpoint: its connections go with the last copy of it.
+                weakref.finalize(self._connections, client.close)
             return self._connections.opened
 
     def _open(self) -> openai.OpenAI:

@@ -53,6 +53,7 @@ def fill(path: Path, **documents: Sequence[str]) -> None:
     with open_writer(path, EMBEDDER.identity, clock=CLOCK) as writer:
         for name, texts in documents.items():
             put(writer, f"c/{name}", texts)
+        writer.compact()
 
 
 def opened(

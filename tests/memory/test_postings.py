@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docpager.memory import postings
-from docpager.memory.postings import bm25, idf, insert_segment, pack, read_postings, terms
+from docpager.memory.postings import (
+    idf,
+    insert_segment,
+    pack,
+    read_postings,
+    saturation,
+    terms,
+)
 from docpager.types import TermStatistics
 
 
@@ -73,8 +80,8 @@ def test_case_makes_no_difference() -> None:
 # ---- scores
 
 
-def test_bm25_is_the_formula_of_the_docstring() -> None:
-    (score,) = bm25([3], [20], average_length=10.0, weight=2.0)
+def test_saturation_is_the_part_of_the_formula_of_the_docstring() -> None:
+    (score,) = 2.0 * saturation([3], [20], average_length=10.0)
     assert score == pytest.approx(2.0 * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 20 / 10)))
 
 
@@ -88,7 +95,7 @@ def test_rarer_terms_weigh_more_and_none_weighs_nothing(count: int, data: st.Dat
 
 @given(st.integers(1, 50), st.integers(1, 500))
 def test_more_occurrences_score_more_and_longer_passages_less(n: int, length: int) -> None:
-    more, less, longer = bm25([n + 1, n, n], [length, length, length + 1], 100.0, 1.0)
+    more, less, longer = saturation([n + 1, n, n], [length, length, length + 1], 100.0)
     assert more > less > longer > 0
 
 
@@ -98,7 +105,7 @@ def test_texts_are_scored_with_the_statistics_of_another_collection() -> None:
         "rare common rare", ["a rare word", "a common word", "nothing here"], statistics
     )
     assert rare > common > none == 0.0
-    expected = bm25([1], [3], 4.0, math.log1p((100 - 1 + 0.5) / 1.5))
+    expected = math.log1p((100 - 1 + 0.5) / 1.5) * saturation([1], [3], 4.0)
     assert rare == pytest.approx(float(expected[0]))
 
 
@@ -158,7 +165,8 @@ def test_packing_changes_no_posting_and_drops_those_of_removed_passages(
         gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
         alive = {number: counts for number, counts in alive.items() if number not in gone}
         connection.execute("DELETE FROM passage WHERE list_contains(?, number)", [sorted(gone)])
-        pack(connection, sum(len(counts) for counts in alive.values()))
+        live = sum(len(counts) for counts in alive.values())
+        pack(connection, live, at_rest=data.draw(st.booleans()))
         expected = {
             term: {number: counts[term] for number, counts in alive.items() if term in counts}
             for term in "abcdé"
@@ -168,40 +176,57 @@ def test_packing_changes_no_posting_and_drops_those_of_removed_passages(
             # What is removed may stay a while, what is not must be there.
             assert {n: c for n, c in found.get(term, {}).items() if n in alive} == expected[term]
     connection.execute("DELETE FROM passage")
-    pack(connection, 0)
+    pack(connection, 0, at_rest=False)
     assert kept(connection, list("abcdé")) == {}
 
 
-def test_fresh_postings_are_folded_when_they_are_a_third_and_merged_before() -> None:
-    words = [f"w{at}" for at in range(100)]
-    passages: Passages = {1: Counter(words)} | {n: Counter(["w1", "x"]) for n in range(2, 16)}
-    connection = store(passages, [[1]])
+def sizes(connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
+    """Rows of packed postings, segments of fresh ones, and their rows."""
+    (packed,) = connection.execute("SELECT count(*) FROM posting").fetchall()
+    (fresh,) = connection.execute(
+        "SELECT count(DISTINCT segment), count(*) FROM fresh_posting"
+    ).fetchall()
+    return (*packed, *fresh)
 
-    def sizes() -> tuple[int, int, int]:
-        (packed,) = connection.execute("SELECT count(*) FROM posting").fetchall()
-        (fresh,) = connection.execute(
-            "SELECT count(DISTINCT segment), count(*) FROM fresh_posting"
-        ).fetchall()
-        return (*packed, *fresh)
 
-    pack(connection, 100)
-    assert sizes() == (100, 0, 0)
-    live = 100
-    for number in range(2, 16):
-        connection.execute("INSERT INTO passage VALUES (?)", [number])
-        counted = [passages[number]]
-        insert_segment(connection, number, np.array([number], np.int32), counted)
+def add(connection: duckdb.DuckDBPyConnection, number: int, words: list[str]) -> None:
+    """A passage of those words, in a segment of its own."""
+    connection.execute("INSERT INTO passage VALUES (?)", [number])
+    insert_segment(connection, number, np.array([number], np.int32), [Counter(words)])
+
+
+def test_at_rest_fresh_postings_are_folded_when_they_are_a_tenth_and_merged_before() -> None:
+    connection = store({1: Counter(f"w{at}" for at in range(200))}, [[1]])
+    live = 200
+    pack(connection, live, at_rest=True)
+    assert sizes(connection) == (200, 0, 0)
+    for number in range(2, 12):
+        add(connection, number, ["w1", "x"])
         live += 2
-        pack(connection, live)
-        packed, segments, _ = sizes()
-        assert packed == 100
+        pack(connection, live, at_rest=True)
+        packed, segments, _ = sizes(connection)
+        assert packed == 200
         assert segments <= 1 + math.log2(live)
-    assert kept(connection, ["w1"]) == {"w1": dict.fromkeys(range(1, 16), 1)}
-    more = Counter(f"y{at}" for at in range(20))
-    connection.execute("INSERT INTO passage VALUES (99)")
-    insert_segment(connection, 99, np.array([99], np.int32), [more])
-    pack(connection, live + 20)
-    assert sizes() == (121, 0, 0)
+    assert kept(connection, ["w1"]) == {"w1": dict.fromkeys(range(1, 12), 1)}
+    add(connection, 99, ["y"])
+    pack(connection, live + 1, at_rest=True)
+    assert sizes(connection) == (202, 0, 0)
+
+
+def test_between_bursts_nothing_is_folded_that_would_be_folded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(postings, "FRESH_BETWEEN", 5)
+    connection = store({}, [])
+    folded = []
+    for number in range(1, 20):
+        add(connection, number, ["a", f"w{number}"])
+        pack(connection, 2 * number, at_rest=False)
+        if sizes(connection)[1] == 0:
+            folded.append(2 * number)
+    # At first as soon as it is more than is allowed to be fresh, then whenever it has doubled.
+    assert folded == [6, 14, 30]
+    assert kept(connection, ["a"]) == {"a": dict.fromkeys(range(1, 20), 1)}
 
 
 def test_a_query_of_a_thousand_terms_is_read() -> None:
