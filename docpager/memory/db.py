@@ -31,6 +31,10 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+_WRITER_BYTES = 192 << 20
+"""What DuckDB may take to write: beyond it, what is sorted and grouped goes to disk meanwhile."""
+_WRITER_SHARE = 16
+"""Of large archives, one part in so many: the indices that grow with them have to fit."""
 _MIGRATIONS_TABLE = "CREATE TABLE migration (number INTEGER, name VARCHAR)"
 _LOCK_HOLDER = re.compile(r"\(PID (\d+)\)")
 _INTERRUPTED = "Query interrupted"
@@ -134,9 +138,10 @@ def _open(
 ) -> duckdb.DuckDBPyConnection:
     began = clock.monotonic()
     pause = _FIRST_PAUSE_S
+    settings = _SETTINGS if read_only else _SETTINGS | {"memory_limit": _writer_limit(path)}
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=_SETTINGS)
+            return duckdb.connect(str(path), read_only=read_only, config=settings)
         except duckdb.Error as error:
             if not _is_lock(error):
                 raise ArchiveError(_unopened(path, kind, error)) from error
@@ -145,6 +150,11 @@ def _open(
                 raise _locked(path, kind, error) from error
             clock.sleep(pause if left is None else min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+def _writer_limit(path: Path) -> str:
+    size = path.stat().st_size if path.exists() else 0
+    return f"{max(_WRITER_BYTES, size // _WRITER_SHARE) >> 20}MiB"
 
 
 def _is_lock(error: duckdb.Error) -> bool:

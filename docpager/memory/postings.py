@@ -23,7 +23,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -169,8 +169,8 @@ FRESH_BETWEEN = 2_000_000
 """Between bursts they are folded when they are more than this, and more than the packed ones."""
 DEAD_SHARE = 4
 """All is folded when more than 1 / DEAD_SHARE of all postings are of removed passages."""
-FOLDED_AT_ONCE = 4_000_000
-"""Postings that are folded in one step, which takes some 100 MB of memory."""
+FOLDED_AT_ONCE = 1_000_000
+"""Postings that are folded in one step, which takes some 50 MB of memory."""
 
 
 def insert_segment(
@@ -198,7 +198,7 @@ def insert_segment(
     try:
         connection.execute(
             "INSERT INTO fresh_posting SELECT ?, term, list(number ORDER BY number),"
-            " list(n ORDER BY number) FROM new_posting GROUP BY term",
+            " list(n ORDER BY number) FROM new_posting GROUP BY term ORDER BY term",
             [segment],
         )
     finally:
@@ -242,31 +242,47 @@ def pack(connection: duckdb.DuckDBPyConnection, live_postings: int, *, at_rest: 
     most = packed / FRESH_SHARE if at_rest else max(packed, FRESH_BETWEEN)
     with transaction(connection):
         if fresh > most or DEAD_SHARE * dead > packed + fresh:
-            _fold(connection, steps=1 + (packed + fresh) // FOLDED_AT_ONCE)
+            _fold(connection, sift=dead > 0)
         elif at_rest and (chosen := smallest_run(sizes)):
-            _merge(connection, chosen)
+            _merge(connection, chosen, sift=dead > 0)
 
 
-def _fold(connection: duckdb.DuckDBPyConnection, steps: int) -> None:
+def _fold(connection: duckdb.DuckDBPyConnection, *, sift: bool) -> None:
     connection.execute("CREATE TABLE folded_posting AS FROM posting LIMIT 0")
-    for step in range(steps):
-        # Each step takes a share of the terms, so that memory does not grow with the archive.
-        share = f"WHERE hash(term) % {steps} = {step}"
+    for first, end in _term_ranges(connection):
+        # A share of the terms at a time, so that memory does not grow with the archive.
+        share = "WHERE term >= ?" if end is None else "WHERE term >= ? AND term < ?"
         both = (
             f"SELECT term, numbers, counts FROM posting {share} UNION ALL"
             f" SELECT term, numbers, counts FROM fresh_posting {share}"
         )
-        connection.execute(f"INSERT INTO folded_posting {_grouped(both)}")
+        bounds = [first] if end is None else [first, end]
+        connection.execute(
+            f"INSERT INTO folded_posting {_grouped(both, sift=sift)} ORDER BY term", bounds * 2
+        )
     connection.execute("DROP TABLE posting")
     connection.execute("ALTER TABLE folded_posting RENAME TO posting")
     connection.execute("CREATE INDEX posting_term ON posting (term)")
     connection.execute("DELETE FROM fresh_posting")
 
 
-def _merge(connection: duckdb.DuckDBPyConnection, segments: Sequence[int]) -> None:
+def _term_ranges(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str | None]]:
+    """Ranges `first <= term < end` of about as many postings each; None is no end."""
+    rows = connection.execute(
+        "SELECT min(term) FROM ("
+        f" SELECT term, (sum(size) OVER (ORDER BY term) - size) // {FOLDED_AT_ONCE} AS part FROM ("
+        "  SELECT term, sum(len(numbers)) AS size FROM ("
+        "   SELECT term, numbers FROM posting UNION ALL SELECT term, numbers FROM fresh_posting"
+        "  ) GROUP BY term)) GROUP BY part ORDER BY part"
+    ).fetchall()
+    starts = [term for (term,) in rows]
+    return zip(starts, [*starts[1:], None], strict=True)
+
+
+def _merge(connection: duckdb.DuckDBPyConnection, segments: Sequence[int], *, sift: bool) -> None:
     marks = ", ".join(str(segment) for segment in segments)
     chosen = f"SELECT term, numbers, counts FROM fresh_posting WHERE segment IN ({marks})"
-    connection.execute(f"CREATE TEMP TABLE merged_posting AS {_grouped(chosen)}")
+    connection.execute(f"CREATE TEMP TABLE merged_posting AS {_grouped(chosen, sift=sift)}")
     connection.execute(f"DELETE FROM fresh_posting WHERE segment IN ({marks})")
     connection.execute(
         f"INSERT INTO fresh_posting SELECT {max(segments)}, term, numbers, counts"
@@ -275,8 +291,17 @@ def _merge(connection: duckdb.DuckDBPyConnection, segments: Sequence[int]) -> No
     connection.execute("DROP TABLE merged_posting")
 
 
-def _grouped(rows: str) -> str:
-    """A query for one row a term out of `rows`, without what is of removed passages."""
+def _grouped(rows: str, *, sift: bool) -> str:
+    """A query for one row a term out of `rows`; sifted, without what is of removed passages.
+
+    To sift looks at each posting, which takes five times as long as to join lists.
+    """
+    if not sift:
+        return (
+            "SELECT term, flatten(list_transform(lists, lambda x: x.n)) AS numbers,"
+            " flatten(list_transform(lists, lambda x: x.c)) AS counts FROM ("
+            f"SELECT term, list({{n: numbers, c: counts}}) AS lists FROM ({rows}) GROUP BY term)"
+        )
     return (
         "SELECT term, list(number ORDER BY number) AS numbers, list(n ORDER BY number) AS counts"
         f" FROM (SELECT term, unnest(numbers) AS number, unnest(counts) AS n FROM ({rows}))"
