@@ -19,6 +19,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -448,6 +449,11 @@ def _error_reply(status: int, message: str) -> LoopbackReply:
 class _Listener(ThreadingHTTPServer):
     # With the default of 5, some of many clients that connect at once wait for a second.
     request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that are killed are no error of the server's."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler_for(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:

@@ -168,6 +168,7 @@ class Endpoint:
 
         began = self._clock.monotonic()
         tries = 0
+        reached = False
         while True:
             try:
                 return self._try(path, body, read)
@@ -175,11 +176,13 @@ class Endpoint:
                 failure = self._failure(error, str(body.get("model")))
                 self._redact_in_place(error)
                 tries += failure.counted
+                reached = reached or failure.connected
+                limit = self._retry.tries if reached else self._retry.connection_tries
                 delay = self._delay(failure, tries)
                 late = self._clock.monotonic() - began + delay > self._retry.total_seconds
                 if self._throttle is not None and isinstance(failure.error, ModelAuthError):
                     self._throttle.refusal = str(failure.error)
-                if not failure.retryable or late or tries >= self._limit(failure):
+                if not failure.retryable or late or tries >= limit:
                     if failure.error is error:
                         raise
                     raise failure.error from error
@@ -255,9 +258,6 @@ class Endpoint:
         client.project = None
         return client
 
-    def _limit(self, failure: _Failure) -> int:
-        return self._retry.tries if failure.connected else self._retry.connection_tries
-
     def _delay(self, failure: _Failure, tries: int) -> float:
         if failure.asked_delay is not None:
             return failure.asked_delay
@@ -267,6 +267,7 @@ class Endpoint:
     # ---- what went wrong ---------------------------------------------------------------------
 
     def _failure(self, error: Exception, model: str) -> _Failure:
+        import httpx2
         import openai
 
         match error:
@@ -277,6 +278,11 @@ class Endpoint:
                 return _Failure(ModelError(f"{what} Is it overloaded? Try again."), retryable=True)
             case openai.APIConnectionError():
                 cause = self._clean(str(error.__cause__ or error))
+                if isinstance(error.__cause__, httpx2.RemoteProtocolError | httpx2.ReadError):
+                    return _Failure(
+                        ModelError(f"The reply of {self.url} broke off: {cause}. Try again."),
+                        retryable=True,
+                    )
                 return _Failure(
                     ModelError(
                         f"{self.url} cannot be reached: {cause}. "

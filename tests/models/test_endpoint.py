@@ -115,9 +115,22 @@ def test_a_server_that_loads_for_ever_is_given_up() -> None:
     assert 0 < clock.monotonic() <= 20
 
 
+CUT = LoopbackReply({"text": "x" * 500}, cut=True)
+
+
 def test_a_cut_connection_is_tried_again() -> None:
-    with LoopbackServer([LoopbackReply({"text": "x" * 500}, cut=True), FINE]) as server:
+    with LoopbackServer([CUT, FINE]) as server:
         assert post(server, FrozenClock()) == {"fine": True}
+
+
+def test_a_reply_that_breaks_off_has_as_many_tries_as_a_failing_server() -> None:
+    clock = FrozenClock()
+    with LoopbackServer([CUT, failing(429), CUT, failing(500), CUT, FINE]) as server:
+        assert post(server, clock) == {"fine": True}
+    with LoopbackServer(lambda request: CUT) as server:
+        with pytest.raises(ModelError, match=r"broke off.*Try again"):
+            post(server, clock)
+        assert len(server.requests) == 6
 
 
 def test_a_slow_endpoint_times_out_with_its_name() -> None:
