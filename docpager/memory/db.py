@@ -31,9 +31,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-_WRITER_BYTES = 192 << 20
+_WRITER_BYTES = 128 << 20
 """What DuckDB may take to write: beyond it, what is sorted and grouped goes to disk meanwhile."""
-_WRITER_SHARE = 16
+_WRITER_SHARE = 64
 """Of large archives, one part in so many: the indices that grow with them have to fit."""
 _MIGRATIONS_TABLE = "CREATE TABLE migration (number INTEGER, name VARCHAR)"
 _LOCK_HOLDER = re.compile(r"\(PID (\d+)\)")

@@ -169,8 +169,8 @@ FRESH_BETWEEN = 2_000_000
 """Between bursts they are folded when they are more than this, and more than the packed ones."""
 DEAD_SHARE = 4
 """All is folded when more than 1 / DEAD_SHARE of all postings are of removed passages."""
-FOLDED_AT_ONCE = 1_000_000
-"""Postings that are folded in one step, which takes some 50 MB of memory."""
+FOLDED_AT_ONCE = 500_000
+"""Postings that are folded in one step, which takes some 30 MB of memory."""
 
 
 def insert_segment(
