@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,7 @@ from docpager.testing import (
 from docpager.types import Answer, Usage
 from docpager.wiring import question_task
 
+from tests.desk import Desk
 QUOTE = "The pump was made in Graz in 1987 by the firm Andritz."
 COMMANDS = (
     "ask",
@@ -55,42 +55,6 @@ COMMANDS = (
     "status",
     "trace",
 )
-
-
-@dataclass(frozen=True)
-class Desk:
-    """A folder to work in, and the command line in it."""
-
-    folder: Path
-
-    def __call__(self, *arguments: str, input: str | None = None, **variables: str) -> Result:
-        before = Path.cwd()
-        os.chdir(self.folder)
-        try:
-            return CliRunner().invoke(main, arguments, input=input, env=self.environment(variables))
-        finally:
-            os.chdir(before)
-
-    def environment(self, variables: dict[str, str]) -> dict[str, str | None]:
-        cleared = [name for name in os.environ if name.startswith(("DOCPAGER_", "OPENAI_", "XDG_"))]
-        return {
-            **dict.fromkeys(cleared),
-            "HOME": str(self.folder),
-            "DOCPAGER_CACHE_DIR": str(self.folder / "cache"),
-            **variables,
-        }
-
-    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, **self.environment(variables)}
-        return subprocess.Popen(
-            [sys.executable, "-m", "docpager", *arguments],
-            cwd=self.folder,
-            env={name: value for name, value in environment.items() if value is not None},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
 
 
 @pytest.fixture
