@@ -104,6 +104,17 @@ def wrap(text: str, indent: str = "") -> str:
     return "\n".join(indent + line for line in lines)
 
 
+def _fitted(line: str) -> str:
+    """`line` cut at the terminal's width; whole where standard output is none."""
+    if not sys.stdout.isatty():
+        return line
+    from rich.text import Text
+
+    fitted = Text(line)
+    fitted.truncate(shutil.get_terminal_size().columns, overflow="ellipsis")
+    return fitted.plain
+
+
 # -- ask ------------------------------------------------------------------------------------------
 
 
@@ -780,11 +791,11 @@ def run_record(run: Run, events: Sequence[Mapping[str, JSONValue]]) -> dict[str,
 
 
 def run_line(run: Run, events: Sequence[Mapping[str, JSONValue]]) -> str:
-    """A run on one line: id, time, outcome, question."""
+    """A run on one line: id, time, outcome, question, cut at a terminal's width."""
     status = _of_last(events, "status") or ("finished" if run.finished else "unfinished")
     question = " ".join(str(_of_first(events, "question") or "").split())
     at = run.at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return printable(f"{run.run_id}  {at}  {status:11}  {question}")
+    return _fitted(printable(f"{run.run_id}  {at}  {status:11}  {question}"))
 
 
 def _of_first(events: Sequence[Mapping[str, JSONValue]], name: str) -> JSONValue:

@@ -19,6 +19,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 from fpdf import FPDF
+from rich.cells import cell_len
 
 import docpager
 from docpager.agent.trace import TraceFile
@@ -895,6 +896,19 @@ def test_output_without_room_is_said(desk: Desk) -> None:
 
 def test_an_interrupted_run_is_listed_as_stopped(desk: Desk) -> None:
     with pytest.raises(KeyboardInterrupt), TraceFile(desk.folder / "runs", "r2", None) as trace:
+@pytest.mark.parametrize("question", ["Why? " * 100, "为什么" * 100, "Why?"])
+def test_a_terminal_shows_each_run_on_one_line(empty_desk: Desk, question: str) -> None:
+    (empty_desk.folder / "docpager.duckdb").touch()
+    folder = empty_desk.folder / "docpager.duckdb.d" / "runs"
+    with TraceFile(folder, "r1", None) as trace:
+        trace.event("run", run_id="r1", question=question)
+    piped = empty_desk("trace").stdout
+    assert piped.strip().endswith(question.strip())
+    [line] = empty_desk.on_terminal("trace", columns=60).splitlines()
+    assert cell_len(line) <= 60
+    assert line.startswith("r1  ") and line.endswith("Why?" if question == "Why?" else "…")
+
+
         trace.event("run", question="q")
         raise KeyboardInterrupt
     [line] = [
