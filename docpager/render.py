@@ -260,18 +260,22 @@ def document_record(document: Document) -> dict[str, JSONValue]:
     }
 
 
+_COUNTS_WIDTH = len("123456 sections  1234567 passages")
+
+
 def document_line(document: Document) -> str:
     """One line of `ls`: pages, passages, name; or why the document is not searched."""
     if document.state == "failed":
-        return f"{f'failed: {document.reason}':>26}  {printable(document.name)}"
+        return f"{f'failed: {document.reason}':>{_COUNTS_WIDTH}}  {printable(document.name)}"
     if document.state == "pending":
-        return f"{'pending':>26}  {printable(document.name)}"
+        return f"{'pending':>{_COUNTS_WIDTH}}  {printable(document.name)}"
     if document.state == "duplicate":
         same = printable(document.duplicate_of or "")
-        return f"{'duplicate':>26}  {printable(document.name)} = {same}"
-    unit = "pages" if document.paged else "parts"
-    counts = f"{document.pages:6} {unit} {document.passages:7} psg."
-    return f"{counts:>26}  {printable(document.name)}"
+        return f"{'duplicate':>{_COUNTS_WIDTH}}  {printable(document.name)} = {same}"
+    unit = _unit(document.pages, "page" if document.paged else "section")
+    counts = f"{document.pages:6} {unit:8}  {document.passages:7} "
+    counts += _unit(document.passages, "passage")
+    return f"{counts:{_COUNTS_WIDTH}}  {printable(document.name)}"
 
 
 def status_record(archive: str, status: ArchiveStatus) -> dict[str, JSONValue]:
@@ -315,7 +319,7 @@ def status_text(archive: str, status: ArchiveStatus) -> str:
         f"archive     {printable(archive)}, {status.bytes / 1e6:.1f} MB",
         f"documents   {status.ready} ready, {len(status.failed)} failed, "
         f"{status.duplicates} duplicates{pending}",
-        f"pages       {status.pages}",
+        f"pages       {status.pages - status.sections}{_sections(status.sections)}",
         f"passages    {status.passages}",
         f"embedder    {vectors}",
     ]
@@ -323,6 +327,14 @@ def status_text(archive: str, status: ArchiveStatus) -> str:
     if rows:
         lines += ["", printable(failures_text(rows))]
     return "\n".join(lines)
+
+
+def _sections(count: int) -> str:
+    return f", and {count} {_unit(count, 'section')} of files without pages" if count else ""
+
+
+def _unit(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"
 
 
 def failed_text(status: ArchiveStatus) -> str:

@@ -39,8 +39,8 @@ from docpager.testing import (
 )
 from docpager.types import Answer, Usage
 from docpager.wiring import question_task
-
 from tests.desk import Desk
+
 QUOTE = "The pump was made in Graz in 1987 by the firm Andritz."
 COMMANDS = (
     "ask",
@@ -386,6 +386,8 @@ def test_ls_lists_every_document_and_status_counts_them(desk: Desk) -> None:
     assert status["failed"][0]["reason"] == "empty"
     text = desk("status").stdout
     assert "2 ready, 1 failed" in text and "corpus/empty.txt" in text
+    assert "pages       2, and 1 section of files without pages" in text
+    assert status["pages"] == 3
 
 
 def test_search_pages_are_slices_of_one_ranking(desk: Desk) -> None:
@@ -894,8 +896,6 @@ def test_output_without_room_is_said(desk: Desk) -> None:
     assert done.returncode == 2 and "cannot be written" in done.stderr, done.stderr
 
 
-def test_an_interrupted_run_is_listed_as_stopped(desk: Desk) -> None:
-    with pytest.raises(KeyboardInterrupt), TraceFile(desk.folder / "runs", "r2", None) as trace:
 @pytest.mark.parametrize("question", ["Why? " * 100, "为什么" * 100, "Why?"])
 def test_a_terminal_shows_each_run_on_one_line(empty_desk: Desk, question: str) -> None:
     (empty_desk.folder / "docpager.duckdb").touch()
@@ -909,6 +909,8 @@ def test_a_terminal_shows_each_run_on_one_line(empty_desk: Desk, question: str) 
     assert line.startswith("r1  ") and line.endswith("Why?" if question == "Why?" else "…")
 
 
+def test_an_interrupted_run_is_listed_as_stopped(desk: Desk) -> None:
+    with pytest.raises(KeyboardInterrupt), TraceFile(desk.folder / "runs", "r2", None) as trace:
         trace.event("run", question="q")
         raise KeyboardInterrupt
     [line] = [

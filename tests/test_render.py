@@ -242,7 +242,15 @@ def test_failures_are_grouped_by_reason_the_most_frequent_first() -> None:
 def test_ls_says_of_each_document_whether_it_is_searched() -> None:
     failed = Document("c/x.pdf", "failed", "", 1, "/c", reason="encrypted")
     twin = Document("c/y.pdf", "duplicate", "", 1, "/c", duplicate_of="c/a.pdf")
-    assert render.document_line(DOCUMENT).endswith("12 pages      30 psg.  c/a.pdf")
+    notes = Document("c/n.md", "ready", "", 1, "/c", paged=False, pages=1, passages=1)
+    lines = [render.document_line(document) for document in (DOCUMENT, notes)]
+    assert [line.split() for line in lines] == [
+        ["12", "pages", "30", "passages", "c/a.pdf"],
+        ["1", "section", "1", "passage", "c/n.md"],
+    ]
+    assert {line.index("c/") for line in (*lines, render.document_line(failed))} == {
+        len("123456 sections  1234567 passages  ")
+    }
     assert "failed: encrypted  c/x.pdf" in render.document_line(failed)
     assert render.document_line(twin).endswith("c/y.pdf = c/a.pdf")
 
@@ -266,6 +274,7 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
         duplicates=1,
         passages=32,
         pages=12,
+        sections=0,
         bytes=5_000_000,
         generation=3,
         schema=1,
@@ -289,6 +298,20 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
     assert "encrypted (1)\n  c/x.pdf: Unlock it." in text
     told = render.failed_text(status)
     assert told == "encrypted (1)\n  c/x.pdf: Unlock it. (tried 2 times with pdfium 1)"
+
+
+@pytest.mark.parametrize(
+    ("pages", "sections", "line"),
+    [
+        (12, 0, "pages       12"),
+        (12, 3, "pages       9, and 3 sections of files without pages"),
+        (1, 1, "pages       0, and 1 section of files without pages"),
+    ],
+)
+def test_status_tells_sections_from_pages(pages: int, sections: int, line: str) -> None:
+    status = ArchiveStatus(1, (), 0, 0, 5, pages, sections, 10, 1, 1, None)
+    assert line in render.status_text("x.duckdb", status).splitlines()
+    assert render.status_record("x.duckdb", status)["pages"] == pages
 
 
 def test_the_weights_are_named_with_publisher_licence_and_ways_to_get_them(tmp_path: Path) -> None:
