@@ -803,6 +803,24 @@ def test_the_functions_of_the_package_do_what_the_commands_do(desk: Desk) -> Non
         docpager.search("Graz", archive=archive, page=99)
 
 
+def test_a_model_that_fails_is_an_answer_and_one_that_cannot_be_loaded_an_exception(
+    desk: Desk, tmp_path: Path
+) -> None:
+    archive = desk.folder / "docpager.duckdb"
+    refusing = LoopbackReply({"error": {"message": "wrong key"}}, 401)
+    with LoopbackServer(lambda request: refusing) as server:
+        answer = docpager.answer_question(
+            "Where?", archive=archive, model="m", base_url=server.base_url, tool_mode="tools"
+        )
+    assert (answer.status, "wrong key" in str(answer.error)) == ("model_error", True)
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\x00" * 100)
+    with pytest.raises(docpager.ModelError, match="cannot load"):
+        docpager.answer_question("Where?", archive=archive, model=f"local:{broken}")
+    raised = str(docpager.answer_question.__doc__).partition("Raises:")[2]
+    assert "ModelError: the embedded model cannot be loaded" in raised
+
+
 def test_a_question_task_can_be_sent_elsewhere(desk: Desk) -> None:
     with LoopbackServer(cited) as server:
         config = docpager.load(
