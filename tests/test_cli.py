@@ -412,6 +412,19 @@ def test_search_takes_a_mode_and_a_glob(desk: Desk, mode: str) -> None:
     assert {hit["document"] for hit in record["hits"]} == {"corpus/reports/firm.pdf"}
 
 
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_another_embedder_is_refused_with_advice_that_the_command_takes(
+    desk: Desk, command: str
+) -> None:
+    with LoopbackServer() as server:
+        other = {"DOCPAGER_EMBEDDER": "openai:m", "OPENAI_BASE_URL": server.base_url}
+        options = ("--model", "m") if command == "ask" else ()
+        refused = desk(command, "Graz", *options, **other)
+    assert refused.exit_code == 2, refused.output
+    assert "static" in refused.stderr and "DOCPAGER_EMBEDDER" in refused.stderr
+    assert "--embedder" not in refused.stderr
+
+
 def test_read_prints_the_stored_text_and_nothing_else(desk: Desk) -> None:
     assert desk("read", "firm.pdf", "--page", "2").stdout == "The firm moved to Linz in 1990.\n"
     assert desk("read", "corpus/reports/firm.pdf").stdout.count("\f") == 1
