@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from docpager.places import passage_place, section_place
 from docpager.results import SCHEMA as SCHEMA
 from docpager.results import answer_record as answer_record
 from docpager.results import citation_record as citation_record
@@ -32,7 +33,6 @@ from docpager.types import (
     LeftOut,
     LeftOutKind,
     PageText,
-    Passage,
     ResultPage,
 )
 
@@ -147,10 +147,8 @@ def citation_place(citation: Citation) -> str:
         place += f" p. {citation.page}"
         if citation.page_label and citation.page_label != str(citation.page):
             place += f" (printed {printable(citation.page_label)})"
-    elif citation.section or citation.line is not None:
-        where = [citation.section or "", f"line {citation.line}" if citation.line else ""]
-        place += " § " + ", ".join(part for part in where if part)
-    return place
+        return place
+    return printable(section_place(place, citation.section, citation.line))
 
 
 # -- search and read ------------------------------------------------------------------------------
@@ -191,17 +189,6 @@ def result_page_text(page: ResultPage) -> str:
         place = f"[{hit.passage.passage_id}] {passage_place(hit.passage)}"
         blocks.append(f"{printable(place)}\n{wrap(printable(hit.passage.text), '  ')}")
     return "\n\n".join(blocks)
-
-
-def passage_place(passage: Passage) -> str:
-    """`corpus/reports/q3.pdf p. 14-15`, or `notes.md § Heading, line 40`."""
-    if passage.paged:
-        pages = str(passage.first_page)
-        if passage.last_page != passage.first_page:
-            pages += f"-{passage.last_page}"
-        return f"{passage.document} p. {pages}"
-    where = [passage.heading, f"line {passage.line}" if passage.line else ""]
-    return f"{passage.document} § {', '.join(part for part in where if part)}".rstrip(" §")
 
 
 def page_record(document: Document, page: PageText) -> dict[str, JSONValue]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager import render
+from docpager.agent.archival import passage_header
 from docpager.memory.archive import ArchiveStatus
 from docpager.models.inventory import take_inventory
 from docpager.runs import Run
@@ -191,13 +192,15 @@ def test_a_result_page_reads_as_the_model_sees_it() -> None:
     [
         (Passage("P1", "a.pdf", "t", 2, 2), "a.pdf p. 2"),
         (Passage("P1", "a.pdf", "t", 2, 3), "a.pdf p. 2-3"),
-        (Passage("P1", "n.md", "t", paged=False, heading="A > B", line=7), "n.md § A > B, line 7"),
-        (Passage("P1", "n.txt", "t", paged=False, line=7), "n.txt § line 7"),
-        (Passage("P1", "n.txt", "t", paged=False), "n.txt"),
+        (Passage("P1", "n.md", "t", paged=False, heading="A > B", line=7), "n.md § B, line 7"),
+        (Passage("P1", "n.txt", "t", 2, 3, paged=False, line=7), "n.txt § section 2, line 7"),
+        (Passage("P1", "n.txt", "t", paged=False), "n.txt § section 1, line 1"),
     ],
 )
-def test_a_passage_is_placed_by_page_or_by_section(passage: Passage, place: str) -> None:
-    assert render.passage_place(passage) == place
+def test_a_person_and_the_model_are_told_the_same_place(passage: Passage, place: str) -> None:
+    page = ResultPage("x", "hybrid", 0, 5, 1, 1, (Hit(0, 0.5, passage),))
+    assert render.result_page_text(page).split("\n")[2] == f"[P1] {place}"
+    assert passage_header(passage, before=False) == f"[P1] {place}"
 
 
 DOCUMENT = Document("c/a.pdf", "ready", "0" * 64, 10, "/c", pages=12, passages=30)
