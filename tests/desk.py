@@ -12,6 +12,7 @@ import termios
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 from click.testing import CliRunner, Result
 
 from docpager.cli import main
@@ -75,6 +76,16 @@ class Desk:
     def _whole_environment(self, variables: dict[str, str]) -> dict[str, str]:
         found = {**os.environ, **self.environment(variables)}
         return {name: value for name, value in found.items() if value is not None}
+
+
+def parse(name: str, *arguments: str) -> None:
+    """Parses a command's arguments as the program does, and runs nothing.
+
+    The program's own settings are needed: click keeps the help option of a command as its first
+    context would have it, and without them that has no `-h`, in every later test too.
+    """
+    with click.Context(main, **main.context_settings) as parent:
+        main.commands[name].make_context(name, list(arguments), parent=parent)
 
 
 def _read(terminal: int) -> bytes:

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 from fpdf import FPDF
@@ -39,7 +39,7 @@ from docpager.testing import (
 )
 from docpager.types import Answer, Usage
 from docpager.wiring import question_task
-from tests.desk import Desk
+from tests.desk import Desk, parse
 
 QUOTE = "The pump was made in Graz in 1987 by the firm Andritz."
 COMMANDS = (
@@ -135,11 +135,7 @@ def test_the_help_of_every_command_has_an_example_that_parses(command: str, flag
     if example is None:
         example = re.search(rf"Example:\n\s+docpager ({command})", result.stdout)
     assert example is not None, result.stdout
-    import shlex
-
-    name, *arguments = shlex.split(example[1])
-    with click.Context(main) as parent:
-        main.commands[name].make_context(name, arguments, parent=parent)
+    parse(*shlex.split(example[1]))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -15,11 +15,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import pytest
 
 from docpager.cli import main
 from docpager.config import load, variables
+from tests.desk import parse
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -105,10 +105,7 @@ def all_commands() -> list[str]:
 
 @pytest.mark.parametrize("command", [c for c in all_commands() if c.startswith("docpager ")])
 def test_every_command_shown_can_be_parsed(command: str) -> None:
-    name, *arguments = shlex.split(command)[1:]
-    subcommand = main.commands[name]
-    with click.Context(main) as parent:
-        subcommand.make_context(name, arguments, parent=parent)
+    parse(*shlex.split(command)[1:])
 
 
 @pytest.mark.parametrize("command", [c for c in all_commands() if c.startswith("make ")])
