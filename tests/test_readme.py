@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from docpager.cli import main
+from docpager import errors
+from docpager.cli import BROKEN_PIPE, INTERNAL_FAULT, INTERRUPTED, main
 from docpager.config import load, variables
 from tests.desk import parse
 
@@ -114,12 +115,28 @@ def test_every_make_target_shown_exists(command: str) -> None:
     assert re.search(rf"^{shlex.split(command)[1]}:", makefile, re.M)
 
 
+CODES = sorted(
+    {0, 1, INTERRUPTED, BROKEN_PIPE, INTERNAL_FAULT}
+    | {
+        kind.exit_code
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.DocpagerError)
+    }
+)
+"""Every exit code that there is."""
+
+
+def test_the_help_names_every_exit_code() -> None:
+    told = " ".join(str(main.help).partition("Exit codes:")[2].split())
+    assert [int(code) for code in re.findall(r"(?:^|, )(\d+) ", told)] == CODES
+
+
 @pytest.mark.parametrize("name", sorted(main.commands))
 def test_every_command_is_told_about(name: str) -> None:
     assert re.search(rf"^\| `docpager {name}\b", README, re.M)
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 5, 6, 70, 130, 141])
+@pytest.mark.parametrize("code", CODES)
 def test_every_exit_code_is_told_about(code: int) -> None:
     assert re.search(rf"^\| {code} \|", README, re.M)
 
