@@ -58,7 +58,7 @@ _STATUS_WORDS = {
     "unsupported": "No citation could be verified: read this answer with care.",
     "not_found": "The documents do not seem to answer this.",
     "step_limit": "Stopped at the step limit without an answer. Allow more with --max-steps.",
-    "budget": "Stopped at a bound on tokens or time without an answer. Raise it, or ask for less.",
+    "budget": "Stopped at a bound on tokens, money or time without an answer. Raise it.",
     "model_error": "",
 }
 

@@ -118,7 +118,7 @@ def test_a_note_of_the_models_own_is_named_as_one() -> None:
         ("unsupported", "No citation could be verified"),
         ("not_found", "do not seem to answer"),
         ("step_limit", "--max-steps"),
-        ("budget", "bound"),
+        ("budget", "bound on tokens, money or time"),
     ],
 )
 def test_every_outcome_but_a_sound_answer_is_said(status: str, said: str) -> None:
