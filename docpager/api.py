@@ -96,7 +96,8 @@ def answer_question(
 ) -> Answer:
     """The answer to one question, with citations that were checked against the stored pages.
 
-    A model that fails makes an Answer of status `model_error`, not an exception.
+    A model that fails at the question makes an Answer of status `model_error`, not an exception;
+    one that cannot be made ready to be asked is an exception.
 
     Args:
         say: Told which model answers.
@@ -106,6 +107,7 @@ def answer_question(
         UserError: the question is empty, or no model is configured.
         ArchiveError: the archive is missing, locked or damaged.
         NothingToDo: the archive is empty.
+        ModelError: the embedded model cannot be loaded.
     """
     return wiring.question_task(config or load(settings))(question, say, watchers)
 

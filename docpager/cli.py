@@ -137,7 +137,8 @@ def main(ctx: click.Context, /, **params: Any) -> None:
 
     Settings are taken from flags, then the environment, then docpager.toml in the current
     folder. Exit codes: 0 done, 1 no answer found, 2 usage, 3 documents or archive, 4 model,
-    5 a bound was reached, 6 nothing to do, 130 interrupted.
+    5 a bound was reached, 6 nothing to do, 70 a fault of docpager itself, 130 interrupted,
+    141 the reader of the output went away.
     """
     _begin(ctx, _flags(params, _COMMON))
 

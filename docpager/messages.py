@@ -112,6 +112,8 @@ class ChatReply:
     finish_reason: Literal["stop", "length", "calls"] = "stop"
     problem: str | None = None
     """Why no call could be read out of the reply, in words for the model; None if it is sound."""
+    is_prose: bool = False
+    """Whether the problem is only that no call was tried: the text is words for a reader."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from docpager.places import passage_place, section_place
 from docpager.results import SCHEMA as SCHEMA
 from docpager.results import answer_record as answer_record
 from docpager.results import citation_record as citation_record
@@ -32,7 +33,6 @@ from docpager.types import (
     LeftOut,
     LeftOutKind,
     PageText,
-    Passage,
     ResultPage,
 )
 
@@ -58,7 +58,7 @@ _STATUS_WORDS = {
     "unsupported": "No citation could be verified: read this answer with care.",
     "not_found": "The documents do not seem to answer this.",
     "step_limit": "Stopped at the step limit without an answer. Allow more with --max-steps.",
-    "budget": "Stopped at a bound on tokens or time without an answer. Raise it, or ask for less.",
+    "budget": "Stopped at a bound on tokens, money or time without an answer. Raise it.",
     "model_error": "",
 }
 
@@ -104,6 +104,17 @@ def wrap(text: str, indent: str = "") -> str:
     return "\n".join(indent + line for line in lines)
 
 
+def _fitted(line: str) -> str:
+    """`line` cut at the terminal's width; whole where standard output is none."""
+    if not sys.stdout.isatty():
+        return line
+    from rich.text import Text
+
+    fitted = Text(line)
+    fitted.truncate(shutil.get_terminal_size().columns, overflow="ellipsis")
+    return fitted.plain
+
+
 # -- ask ------------------------------------------------------------------------------------------
 
 
@@ -136,10 +147,8 @@ def citation_place(citation: Citation) -> str:
         place += f" p. {citation.page}"
         if citation.page_label and citation.page_label != str(citation.page):
             place += f" (printed {printable(citation.page_label)})"
-    elif citation.section or citation.line is not None:
-        where = [citation.section or "", f"line {citation.line}" if citation.line else ""]
-        place += " § " + ", ".join(part for part in where if part)
-    return place
+        return place
+    return printable(section_place(place, citation.section, citation.line))
 
 
 # -- search and read ------------------------------------------------------------------------------
@@ -180,17 +189,6 @@ def result_page_text(page: ResultPage) -> str:
         place = f"[{hit.passage.passage_id}] {passage_place(hit.passage)}"
         blocks.append(f"{printable(place)}\n{wrap(printable(hit.passage.text), '  ')}")
     return "\n\n".join(blocks)
-
-
-def passage_place(passage: Passage) -> str:
-    """`corpus/reports/q3.pdf p. 14-15`, or `notes.md § Heading, line 40`."""
-    if passage.paged:
-        pages = str(passage.first_page)
-        if passage.last_page != passage.first_page:
-            pages += f"-{passage.last_page}"
-        return f"{passage.document} p. {pages}"
-    where = [passage.heading, f"line {passage.line}" if passage.line else ""]
-    return f"{passage.document} § {', '.join(part for part in where if part)}".rstrip(" §")
 
 
 def page_record(document: Document, page: PageText) -> dict[str, JSONValue]:
@@ -249,18 +247,22 @@ def document_record(document: Document) -> dict[str, JSONValue]:
     }
 
 
+_COUNTS_WIDTH = len("123456 sections  1234567 passages")
+
+
 def document_line(document: Document) -> str:
     """One line of `ls`: pages, passages, name; or why the document is not searched."""
     if document.state == "failed":
-        return f"{f'failed: {document.reason}':>26}  {printable(document.name)}"
+        return f"{f'failed: {document.reason}':>{_COUNTS_WIDTH}}  {printable(document.name)}"
     if document.state == "pending":
-        return f"{'pending':>26}  {printable(document.name)}"
+        return f"{'pending':>{_COUNTS_WIDTH}}  {printable(document.name)}"
     if document.state == "duplicate":
         same = printable(document.duplicate_of or "")
-        return f"{'duplicate':>26}  {printable(document.name)} = {same}"
-    unit = "pages" if document.paged else "parts"
-    counts = f"{document.pages:6} {unit} {document.passages:7} psg."
-    return f"{counts:>26}  {printable(document.name)}"
+        return f"{'duplicate':>{_COUNTS_WIDTH}}  {printable(document.name)} = {same}"
+    unit = _unit(document.pages, "page" if document.paged else "section")
+    counts = f"{document.pages:6} {unit:8}  {document.passages:7} "
+    counts += _unit(document.passages, "passage")
+    return f"{counts:{_COUNTS_WIDTH}}  {printable(document.name)}"
 
 
 def status_record(archive: str, status: ArchiveStatus) -> dict[str, JSONValue]:
@@ -304,7 +306,7 @@ def status_text(archive: str, status: ArchiveStatus) -> str:
         f"archive     {printable(archive)}, {status.bytes / 1e6:.1f} MB",
         f"documents   {status.ready} ready, {len(status.failed)} failed, "
         f"{status.duplicates} duplicates{pending}",
-        f"pages       {status.pages}",
+        f"pages       {status.pages - status.sections}{_sections(status.sections)}",
         f"passages    {status.passages}",
         f"embedder    {vectors}",
     ]
@@ -312,6 +314,14 @@ def status_text(archive: str, status: ArchiveStatus) -> str:
     if rows:
         lines += ["", printable(failures_text(rows))]
     return "\n".join(lines)
+
+
+def _sections(count: int) -> str:
+    return f", and {count} {_unit(count, 'section')} of files without pages" if count else ""
+
+
+def _unit(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"
 
 
 def failed_text(status: ArchiveStatus) -> str:
@@ -780,11 +790,11 @@ def run_record(run: Run, events: Sequence[Mapping[str, JSONValue]]) -> dict[str,
 
 
 def run_line(run: Run, events: Sequence[Mapping[str, JSONValue]]) -> str:
-    """A run on one line: id, time, outcome, question."""
+    """A run on one line: id, time, outcome, question, cut at a terminal's width."""
     status = _of_last(events, "status") or ("finished" if run.finished else "unfinished")
     question = " ".join(str(_of_first(events, "question") or "").split())
     at = run.at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return printable(f"{run.run_id}  {at}  {status:11}  {question}")
+    return _fitted(printable(f"{run.run_id}  {at}  {status:11}  {question}"))
 
 
 def _of_first(events: Sequence[Mapping[str, JSONValue]], name: str) -> JSONValue:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from docpager.errors import UserError
 from docpager.metrics import METRICS
+from docpager.places import section_place
 from docpager.questions import Question
 from docpager.results import Record, metric_value, was_judged
 from docpager.runs import Event
@@ -162,14 +163,23 @@ def _outcome(record: Record) -> str:
     return "unscored" if passed is None else "passed" if passed else "failed"
 
 
+def _place(citation: Record) -> str:
+    document, page = str(citation["document"]), citation["page"]
+    if page is not None:
+        return f"{document} p. {page}"
+    section, line = citation["section"], citation["line"]
+    return section_place(
+        document,
+        section if isinstance(section, str) else None,
+        line if isinstance(line, int) else None,
+    )
+
+
 def _citation(
     citation: Record,
     page_of: Callable[[Mapping[str, JSONValue]], str | None],
     pages: dict[str, str],
 ) -> dict[str, JSONValue]:
-    where = f" p. {citation['page']}" if citation["page"] is not None else ""
-    if citation["page"] is None and citation["section"]:
-        where = f" § {citation['section']}"
     # A file without pages is shown by the passage that was cited.
     place = citation["page"] if citation["page"] is not None else citation["passage_id"]
     key = f"{citation['document']}#{place}"
@@ -179,7 +189,7 @@ def _citation(
             pages[key] = text
     span = quote_span(str(citation["quote"]), pages.get(key, ""))
     return {
-        "place": f"{citation['document']}{where}",
+        "place": _place(citation),
         "quote": citation["quote"],
         "verified": citation["verified"],
         "problem": citation["problem"],

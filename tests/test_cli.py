@@ -7,19 +7,19 @@ import json
 import os
 import pickle
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 from fpdf import FPDF
+from rich.cells import cell_len
 
 import docpager
 from docpager.agent.trace import TraceFile
@@ -39,6 +39,7 @@ from docpager.testing import (
 )
 from docpager.types import Answer, Usage
 from docpager.wiring import question_task
+from tests.desk import Desk, parse
 
 QUOTE = "The pump was made in Graz in 1987 by the firm Andritz."
 COMMANDS = (
@@ -55,42 +56,6 @@ COMMANDS = (
     "status",
     "trace",
 )
-
-
-@dataclass(frozen=True)
-class Desk:
-    """A folder to work in, and the command line in it."""
-
-    folder: Path
-
-    def __call__(self, *arguments: str, input: str | None = None, **variables: str) -> Result:
-        before = Path.cwd()
-        os.chdir(self.folder)
-        try:
-            return CliRunner().invoke(main, arguments, input=input, env=self.environment(variables))
-        finally:
-            os.chdir(before)
-
-    def environment(self, variables: dict[str, str]) -> dict[str, str | None]:
-        cleared = [name for name in os.environ if name.startswith(("DOCPAGER_", "OPENAI_", "XDG_"))]
-        return {
-            **dict.fromkeys(cleared),
-            "HOME": str(self.folder),
-            "DOCPAGER_CACHE_DIR": str(self.folder / "cache"),
-            **variables,
-        }
-
-    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, **self.environment(variables)}
-        return subprocess.Popen(
-            [sys.executable, "-m", "docpager", *arguments],
-            cwd=self.folder,
-            env={name: value for name, value in environment.items() if value is not None},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
 
 
 @pytest.fixture
@@ -170,11 +135,7 @@ def test_the_help_of_every_command_has_an_example_that_parses(command: str, flag
     if example is None:
         example = re.search(rf"Example:\n\s+docpager ({command})", result.stdout)
     assert example is not None, result.stdout
-    import shlex
-
-    name, *arguments = shlex.split(example[1])
-    with click.Context(main) as parent:
-        main.commands[name].make_context(name, arguments, parent=parent)
+    parse(*shlex.split(example[1]))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -421,6 +382,8 @@ def test_ls_lists_every_document_and_status_counts_them(desk: Desk) -> None:
     assert status["failed"][0]["reason"] == "empty"
     text = desk("status").stdout
     assert "2 ready, 1 failed" in text and "corpus/empty.txt" in text
+    assert "pages       2, and 1 section of files without pages" in text
+    assert status["pages"] == 3
 
 
 def test_search_pages_are_slices_of_one_ranking(desk: Desk) -> None:
@@ -432,7 +395,8 @@ def test_search_pages_are_slices_of_one_ranking(desk: Desk) -> None:
     assert [hit for one in ones for hit in one["hits"]] == whole["hits"]
     past = desk("search", "Graz", "--page", "99")
     assert past.exit_code == 2
-    assert re.search(r"last page is \d+", past.stderr)
+    last = whole["total"] // 5
+    assert f"The last page is {last}" in past.stderr and "Ask for" in past.stderr
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "lexical", "vector"])
@@ -442,6 +406,19 @@ def test_search_takes_a_mode_and_a_glob(desk: Desk, mode: str) -> None:
     )
     assert record["mode"] == mode
     assert {hit["document"] for hit in record["hits"]} == {"corpus/reports/firm.pdf"}
+
+
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_another_embedder_is_refused_with_advice_that_the_command_takes(
+    desk: Desk, command: str
+) -> None:
+    with LoopbackServer() as server:
+        other = {"DOCPAGER_EMBEDDER": "openai:m", "OPENAI_BASE_URL": server.base_url}
+        options = ("--model", "m") if command == "ask" else ()
+        refused = desk(command, "Graz", *options, **other)
+    assert refused.exit_code == 2, refused.output
+    assert "static" in refused.stderr and "DOCPAGER_EMBEDDER" in refused.stderr
+    assert "--embedder" not in refused.stderr
 
 
 def test_read_prints_the_stored_text_and_nothing_else(desk: Desk) -> None:
@@ -835,6 +812,24 @@ def test_the_functions_of_the_package_do_what_the_commands_do(desk: Desk) -> Non
         docpager.search("Graz", archive=archive, page=99)
 
 
+def test_a_model_that_fails_is_an_answer_and_one_that_cannot_be_loaded_an_exception(
+    desk: Desk, tmp_path: Path
+) -> None:
+    archive = desk.folder / "docpager.duckdb"
+    refusing = LoopbackReply({"error": {"message": "wrong key"}}, 401)
+    with LoopbackServer(lambda request: refusing) as server:
+        answer = docpager.answer_question(
+            "Where?", archive=archive, model="m", base_url=server.base_url, tool_mode="tools"
+        )
+    assert (answer.status, "wrong key" in str(answer.error)) == ("model_error", True)
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\x00" * 100)
+    with pytest.raises(docpager.ModelError, match="cannot load"):
+        docpager.answer_question("Where?", archive=archive, model=f"local:{broken}")
+    raised = str(docpager.answer_question.__doc__).partition("Raises:")[2]
+    assert "ModelError: the embedded model cannot be loaded" in raised
+
+
 def test_a_question_task_can_be_sent_elsewhere(desk: Desk) -> None:
     with LoopbackServer(cited) as server:
         config = docpager.load(
@@ -926,6 +921,19 @@ def test_output_without_room_is_said(desk: Desk) -> None:
             check=False,
         )
     assert done.returncode == 2 and "cannot be written" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("question", ["Why? " * 100, "为什么" * 100, "Why?"])
+def test_a_terminal_shows_each_run_on_one_line(empty_desk: Desk, question: str) -> None:
+    (empty_desk.folder / "docpager.duckdb").touch()
+    folder = empty_desk.folder / "docpager.duckdb.d" / "runs"
+    with TraceFile(folder, "r1", None) as trace:
+        trace.event("run", run_id="r1", question=question)
+    piped = empty_desk("trace").stdout
+    assert piped.strip().endswith(question.strip())
+    [line] = empty_desk.on_terminal("trace", columns=60).splitlines()
+    assert cell_len(line) <= 60
+    assert line.startswith("r1  ") and line.endswith("Why?" if question == "Why?" else "…")
 
 
 def test_an_interrupted_run_is_listed_as_stopped(desk: Desk) -> None:

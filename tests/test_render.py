@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager import render
+from docpager.agent.archival import passage_header
 from docpager.memory.archive import ArchiveStatus
 from docpager.models.inventory import take_inventory
 from docpager.runs import Run
@@ -117,7 +118,7 @@ def test_a_note_of_the_models_own_is_named_as_one() -> None:
         ("unsupported", "No citation could be verified"),
         ("not_found", "do not seem to answer"),
         ("step_limit", "--max-steps"),
-        ("budget", "bound"),
+        ("budget", "bound on tokens, money or time"),
     ],
 )
 def test_every_outcome_but_a_sound_answer_is_said(status: str, said: str) -> None:
@@ -191,13 +192,15 @@ def test_a_result_page_reads_as_the_model_sees_it() -> None:
     [
         (Passage("P1", "a.pdf", "t", 2, 2), "a.pdf p. 2"),
         (Passage("P1", "a.pdf", "t", 2, 3), "a.pdf p. 2-3"),
-        (Passage("P1", "n.md", "t", paged=False, heading="A > B", line=7), "n.md § A > B, line 7"),
-        (Passage("P1", "n.txt", "t", paged=False, line=7), "n.txt § line 7"),
-        (Passage("P1", "n.txt", "t", paged=False), "n.txt"),
+        (Passage("P1", "n.md", "t", paged=False, heading="A > B", line=7), "n.md § B, line 7"),
+        (Passage("P1", "n.txt", "t", 2, 3, paged=False, line=7), "n.txt § section 2, line 7"),
+        (Passage("P1", "n.txt", "t", paged=False), "n.txt § section 1, line 1"),
     ],
 )
-def test_a_passage_is_placed_by_page_or_by_section(passage: Passage, place: str) -> None:
-    assert render.passage_place(passage) == place
+def test_a_person_and_the_model_are_told_the_same_place(passage: Passage, place: str) -> None:
+    page = ResultPage("x", "hybrid", 0, 5, 1, 1, (Hit(0, 0.5, passage),))
+    assert render.result_page_text(page).split("\n")[2] == f"[P1] {place}"
+    assert passage_header(passage, before=False) == f"[P1] {place}"
 
 
 DOCUMENT = Document("c/a.pdf", "ready", "0" * 64, 10, "/c", pages=12, passages=30)
@@ -242,7 +245,15 @@ def test_failures_are_grouped_by_reason_the_most_frequent_first() -> None:
 def test_ls_says_of_each_document_whether_it_is_searched() -> None:
     failed = Document("c/x.pdf", "failed", "", 1, "/c", reason="encrypted")
     twin = Document("c/y.pdf", "duplicate", "", 1, "/c", duplicate_of="c/a.pdf")
-    assert render.document_line(DOCUMENT).endswith("12 pages      30 psg.  c/a.pdf")
+    notes = Document("c/n.md", "ready", "", 1, "/c", paged=False, pages=1, passages=1)
+    lines = [render.document_line(document) for document in (DOCUMENT, notes)]
+    assert [line.split() for line in lines] == [
+        ["12", "pages", "30", "passages", "c/a.pdf"],
+        ["1", "section", "1", "passage", "c/n.md"],
+    ]
+    assert {line.index("c/") for line in (*lines, render.document_line(failed))} == {
+        len("123456 sections  1234567 passages  ")
+    }
     assert "failed: encrypted  c/x.pdf" in render.document_line(failed)
     assert render.document_line(twin).endswith("c/y.pdf = c/a.pdf")
 
@@ -266,6 +277,7 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
         duplicates=1,
         passages=32,
         pages=12,
+        sections=0,
         bytes=5_000_000,
         generation=3,
         schema=1,
@@ -289,6 +301,20 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
     assert "encrypted (1)\n  c/x.pdf: Unlock it." in text
     told = render.failed_text(status)
     assert told == "encrypted (1)\n  c/x.pdf: Unlock it. (tried 2 times with pdfium 1)"
+
+
+@pytest.mark.parametrize(
+    ("pages", "sections", "line"),
+    [
+        (12, 0, "pages       12"),
+        (12, 3, "pages       9, and 3 sections of files without pages"),
+        (1, 1, "pages       0, and 1 section of files without pages"),
+    ],
+)
+def test_status_tells_sections_from_pages(pages: int, sections: int, line: str) -> None:
+    status = ArchiveStatus(1, (), 0, 0, 5, pages, sections, 10, 1, 1, None)
+    assert line in render.status_text("x.duckdb", status).splitlines()
+    assert render.status_record("x.duckdb", status)["pages"] == pages
 
 
 def test_the_weights_are_named_with_publisher_licence_and_ways_to_get_them(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ class Agent:
             self._append(outcome.turn)
             return outcome.answer
         said = reply.message.text.strip()
-        if said and reply.problem is None:
+        if said and (reply.problem is None or reply.is_prose):
             return ProposedAnswer(said, (), not_found=False)
         if bound is None:
             raise ModelError(

@@ -10,6 +10,7 @@ from docpager.errors import FunctionError, UserError
 from docpager.memory.postings import score_texts, terms
 from docpager.memory.ranking import DEPTH, fuse, page_slices
 from docpager.memory.session import Session
+from docpager.places import passage_place
 from docpager.protocols import ArchivalStore, Embedder, TokenCounter, Vectors
 from docpager.types import PageRef, PageText, Passage, Scored
 
@@ -260,14 +261,7 @@ def passage_header(passage: Passage, *, before: bool) -> str:
     >>> passage_header(Passage("P17", "corpus/q3.pdf", "…", 14, 15), before=True)
     '[P17] corpus/q3.pdf p. 14-15 · shown before'
     """
-    if passage.is_insert:
-        place = "inserted by you"
-    elif passage.paged:
-        span = f"-{passage.last_page}" if passage.last_page > passage.first_page else ""
-        place = f"{passage.document} p. {passage.first_page}{span}"
-    else:
-        heading = passage.heading.rsplit(" > ", 1)[-1] or f"section {passage.first_page}"
-        place = f"{passage.document} § {heading}, line {passage.line or 1}"
+    place = "inserted by you" if passage.is_insert else passage_place(passage)
     return f"[{passage.passage_id}] {place}" + (" · shown before" if before else "")
 
 

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from docpager.places import section_name
 from docpager.protocols import ArchivalStore
 from docpager.types import Citation, PageText, Passage
 
@@ -149,7 +150,7 @@ def _placed(passage: Passage, page: PageText, quote: str, problem: str | None) -
         page.page_label,
         quote,
         verified=problem is None,
-        section=None if passage.paged else (page.heading or f"section {page.page_number}"),
+        section=None if passage.paged else section_name(passage, page.page_number),
         line=None if passage.paged else _line_of(passage, quote),
         problem=problem,
     )

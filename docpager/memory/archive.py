@@ -140,6 +140,8 @@ class ArchiveStatus:
     duplicates: int
     passages: int
     pages: int
+    """Sections of files without pages among them."""
+    sections: int
     bytes: int
     """Of the file and its log."""
     generation: int
@@ -273,6 +275,7 @@ class Archive:
             duplicates=sum(document.state == "duplicate" for document in documents),
             passages=self.passage_count,
             pages=sum(document.pages for document in ready),
+            sections=sum(document.pages for document in ready if not document.paged),
             bytes=sum(file.stat().st_size for file in (self._path, log) if file.exists()),
             generation=self.generation,
             schema=len(MIGRATIONS),

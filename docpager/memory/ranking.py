@@ -115,7 +115,10 @@ def result_page(store: ArchivalStore, ranking: Ranking, page: int, page_size: in
         raise UserError(f"A page of {page_size} results is empty. Give --page-size 1 or more.")
     last = max(0, math.ceil(ranking.total / page_size) - 1)
     if not 0 <= page <= last:
-        raise UserError(f"There is no page {page} of these results. The last page is {last}.")
+        there = f"a page from 0 to {last}" if last else "that one"
+        raise UserError(
+            f"There is no page {page} of these results. The last page is {last}. Ask for {there}."
+        )
     first = page * page_size
     part = ranking.ordered[first : first + page_size]
     found = {

@@ -45,7 +45,7 @@ def unit_query(vector: Vectors, identity: EmbedderIdentity) -> Vectors:
     if query.shape != (identity.dimension,):
         raise UserError(
             f"The query's vector has shape {query.shape}; the archive was made with the embedder "
-            f"{identity.name} of dimension {identity.dimension}. Use --embedder {identity.name}."
+            f"{identity.name} of dimension {identity.dimension}. {_set_to(identity)}."
         )
     norm = float(np.linalg.norm(query.astype(np.float64)))
     if not np.isfinite(norm):
@@ -62,9 +62,15 @@ def check_identity(stored: EmbedderIdentity, given: EmbedderIdentity) -> None:
     if (stored.name, stored.dimension) != (given.name, given.dimension):
         raise UserError(
             f"The archive was made with the embedder {stored.name} ({stored.dimension} "
-            f"dimensions), not with {given.name} ({given.dimension}). Use --embedder "
-            f"{stored.name}, or ingest into a new archive."
+            f"dimensions), not with {given.name} ({given.dimension}). {_set_to(stored)}, or "
+            "ingest into a new archive."
         )
+
+
+def _set_to(identity: EmbedderIdentity) -> str:
+    """Advice that holds for every command: not all of them have the option."""
+    settings = "DOCPAGER_EMBEDDER, or `embedder` in docpager.toml"
+    return f"Set the embedder to {identity.name} ({settings})"
 
 
 def check_probe(stored: EmbedderIdentity, given: EmbedderIdentity) -> None:

@@ -310,7 +310,7 @@ def _with_call(reply: ChatReply, request: ChatRequest) -> ChatReply:
     if isinstance(written, str):
         if cut:
             written = "The reply was cut off at the length limit. Be brief."
-        return replace(reply, problem=written)
+        return replace(reply, problem=written, is_prose=not cut and _is_prose(reply.message.text))
     arguments = _without_nulls(written.arguments, functions[written.function])
     item = ToolCall(
         f"call_{len(request.messages)}",
@@ -320,6 +320,11 @@ def _with_call(reply: ChatReply, request: ChatRequest) -> ChatReply:
     )
     message = AssistantMessage(written.thought, (item,))
     return replace(reply, message=message, finish_reason="calls", problem=None)
+
+
+def _is_prose(text: str) -> bool:
+    said = _THINKING.sub("", text)
+    return bool(said.strip()) and "{" not in said
 
 
 def _without_nulls(arguments: dict[str, Any], spec: FunctionSpec) -> dict[str, Any]:

@@ -169,6 +169,34 @@ def test_prose_gets_one_nudge_and_then_an_answer_is_demanded() -> None:
     assert (answer.status, answer.answer) == ("unsupported", "Kestwick, as I said.")
 
 
+@pytest.mark.parametrize("mode", ["tools", "json", "text"])
+@pytest.mark.parametrize("max_steps", [1, 24])
+def test_prose_to_the_end_is_an_answer_without_support_in_every_mode(
+    mode: ToolMode, max_steps: int
+) -> None:
+    inner = ScriptedChat(lambda request: say("Kestwick, as I said."))
+    answer = World([], chat=in_mode(inner, mode, 8192), max_steps=max_steps).ask()
+    assert (answer.status, answer.answer) == ("unsupported", "Kestwick, as I said.")
+    assert (answer.stopped_by, answer.error) == ("steps" if max_steps == 1 else None, None)
+
+
+@pytest.mark.parametrize("mode", ["json", "text"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        say('{"function": "send_message", "arguments": ["Kestwick'),
+        say('{"answer": "Kestwick"}'),
+        say("<think>It was Kestwick.</think>"),
+        ChatReply(say("It was in the harbour"), finish_reason="length"),
+    ],
+)
+def test_a_call_gone_wrong_to_the_end_is_no_answer(
+    mode: ToolMode, reply: AssistantMessage | ChatReply
+) -> None:
+    answer = World([], chat=in_mode(ScriptedChat(lambda request: reply), mode, 8192)).ask()
+    assert (answer.status, answer.answer) == ("model_error", "")
+
+
 def test_replies_with_nothing_end_as_a_model_error_that_keeps_the_trace() -> None:
     empty = ChatReply(AssistantMessage(""), problem="The reply was empty. Call a function.")
     world = World([empty] * 4)

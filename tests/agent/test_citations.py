@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docpager.agent.archival import passage_header
 from docpager.agent.citations import CitationChecker, ProposedCitation, long_enough, normalise
+from docpager.render import citation_place
 from docpager.testing import CharacterCounter
 from docpager.types import Chunk, Citation, Document, PageText, ParsedDocument
 from tests.agent.worlds import archive_of, spanning
@@ -80,14 +82,17 @@ def test_a_quote_over_a_page_end_names_the_page_it_begins_on() -> None:
     assert (citation.page, citation.verified) == (1, True)
 
 
-def test_files_without_pages_are_cited_by_section_and_line() -> None:
+@pytest.mark.parametrize(
+    ("heading", "section"), [("Mills > Wheels", "Wheels"), ("Mills", "Mills"), ("", "section 1")]
+)
+def test_files_without_pages_are_cited_by_section_and_line(heading: str, section: str) -> None:
     archive = archive_of({}, CharacterCounter())
     text = "Intro words.\nThe mill opened in 1887 to great joy.\n"
-    chunk = Chunk(text, 0, len(text), 1, 1, heading="Mills", line=10)
+    chunk = Chunk(text, 0, len(text), 1, 1, heading=heading, line=10)
     from docpager.testing import HashEmbedder
 
     archive.put_vectors([chunk.text_hash], HashEmbedder().embed([chunk.indexed_text]))
-    page = PageText(1, text, heading="Mills", first_line=10)
+    page = PageText(1, text, heading="Mills" if heading else None, first_line=10)
     archive.store(
         Document("c/a.md", "ready", "h", 1, "/c", paged=False, pages=1, passages=1),
         ParsedDocument((page,), paged=False),
@@ -96,8 +101,11 @@ def test_files_without_pages_are_cited_by_section_and_line() -> None:
     [citation] = CitationChecker(archive, {"P1"}).check(
         [ProposedCitation("P1", "The mill opened in 1887 to great joy.")]
     )
-    assert (citation.page, citation.section, citation.line) == (None, "Mills", 11)
+    assert (citation.page, citation.section, citation.line) == (None, section, 11)
     assert citation.verified
+    [passage] = archive.passages(["P1"])
+    shown = passage_header(passage, before=False)
+    assert shown.replace("line 10", "line 11") == f"[P1] {citation_place(citation)}"
 
 
 @given(st.text(max_size=200))

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner, Result
-
 from docpager import ingest_paths
-from docpager.cli import main
 from docpager.testing import (
     LoopbackReply,
     LoopbackRequest,
@@ -23,6 +16,7 @@ from docpager.testing import (
     wire_reply,
 )
 from docpager.types import Usage
+from tests import desk
 
 FACTS = {
     f"pump {n}": f"Pump {n} was made in the town of Graz{n} in the year {1900 + n}."
@@ -30,40 +24,8 @@ FACTS = {
 }
 
 
-@dataclass(frozen=True)
-class Desk:
-    """A folder to work in, and the command line in it."""
-
-    folder: Path
-
-    def __call__(self, *arguments: str, **variables: str) -> Result:
-        before = Path.cwd()
-        os.chdir(self.folder)
-        try:
-            return CliRunner().invoke(main, arguments, env=self.environment(variables))
-        finally:
-            os.chdir(before)
-
-    def environment(self, variables: dict[str, str]) -> dict[str, str | None]:
-        cleared = [name for name in os.environ if name.startswith(("DOCPAGER_", "OPENAI_", "XDG_"))]
-        return {
-            **dict.fromkeys(cleared),
-            "HOME": str(self.folder),
-            "DOCPAGER_CACHE_DIR": str(self.folder / "cache"),
-            **variables,
-        }
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, **self.environment({})}
-        return subprocess.Popen(
-            [sys.executable, "-m", "docpager", *arguments],
-            cwd=self.folder,
-            env={name: value for name, value in environment.items() if value is not None},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+class Desk(desk.Desk):
+    """A desk with files of one object a line."""
 
     def write(self, name: str, rows: Iterable[object]) -> Path:
         path = self.folder / name

@@ -10,13 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
-from docpager.cli import main
 from docpager.questions import read_questions
 from docpager.testing import LoopbackServer
 from tests.batch.desks import FACTS, questions, right
+from tests.desk import parse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 
@@ -88,9 +87,7 @@ def test_the_workflows_run_as_they_are_written(project: Path) -> None:
 
 def test_the_live_command_can_be_parsed() -> None:
     for command in LIVE:
-        name, *arguments = shlex.split(command)[1:]
-        with click.Context(main) as parent:
-            main.commands[name].make_context(name, arguments, parent=parent)
+        parse(*shlex.split(command)[1:])
 
 
 def test_the_questions_shown_are_questions(tmp_path: Path) -> None:

@@ -64,8 +64,9 @@ def made(folder: Path) -> Path:
         question("fault", expected="x"),
     ]
     quote = Citation("P1", "a.pdf", 3, "i", "It weighs 40 kg, as the plate", True)
+    noted = Citation("P2", "n.md", None, None, "made in Graz", True, "Pumps", 7)
     rows = {
-        "q10": row(asked[0], answer("Graz", elapsed_s=3.0)),
+        "q10": row(asked[0], answer("Graz", citations=(noted,), elapsed_s=3.0)),
         "q9": row(asked[1], answer("40 kg", citations=(quote,), elapsed_s=20.0)),
         "hostile": row(asked[2], answer(HOSTILE + NASTY, elapsed_s=1.0)),
         "fault": row(asked[3], answer("", "model_error", error="down")),
@@ -117,6 +118,8 @@ def test_the_quote_is_found_in_its_page(tmp_path: Path) -> None:
     [citation] = data["questions"][1]["citations"]
     start, end = citation["span"]
     assert data["pages"][citation["page"]][start:end] == "It weighs 40 kg,\nas the plate"
+    [noted] = data["questions"][0]["citations"]
+    assert (citation["place"], noted["place"]) == ("a.pdf p. 3", "n.md § Pumps, line 7")
 
 
 @pytest.mark.parametrize(

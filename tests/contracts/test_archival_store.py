@@ -185,7 +185,7 @@ def test_an_empty_archive_answers_with_nothing(library: Library) -> None:
 
 def test_a_query_vector_of_another_dimension_is_refused(library: Library) -> None:
     fill(library, {"c/gauss.pdf": GAUSS})
-    with library.reading() as store, pytest.raises(UserError, match="--embedder"):
+    with library.reading() as store, pytest.raises(UserError, match="DOCPAGER_EMBEDDER"):
         store.vector_search(np.ones(3, np.float32), 10)
 
 

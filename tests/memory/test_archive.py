@@ -197,7 +197,7 @@ def test_another_embedder_is_refused_and_told_what_to_do(tmp_path: Path) -> None
     path = tmp_path / "a.duckdb"
     fill(path, a=["one"])
     for other in (HashEmbedder(name="other"), HashEmbedder(dimension=8)):
-        advice = "--embedder hash, or ingest into a new archive"
+        advice = "Set the embedder to hash .DOCPAGER_EMBEDDER.*, or ingest into a new archive"
         with pytest.raises(UserError, match=advice), opened(path, other.identity):
             pass
     with Archive.open(path, clock=CLOCK) as archive:
