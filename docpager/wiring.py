@@ -553,7 +553,9 @@ def ingest_into(
         # A probe may cost a call: it is asked for where it will be kept.
         return embedder.identity if kept else probed_identity(embedder)
 
-    sizes = SizeLimits(config.max_file_size << 20, config.max_page_characters)
+    sizes = SizeLimits(
+        config.max_file_size << 20, config.max_page_characters, config.max_unpacked_size << 20
+    )
     limits = Limits(config.file_timeout, config.page_timeout, config.worker_memory << 20)
     pdf = PdfOptions(passwords=config.passwords, ocr=config.ocr)
     task = ParseTask(make_counter(config, CHUNK_MODEL), limits=sizes, pdf=pdf)
@@ -601,6 +603,7 @@ def _limits_text(config: Config) -> str:
     return (
         f"{config.file_timeout:g} s a file, {config.page_timeout:g} s a page, "
         f"{config.worker_memory} MB of memory, files of {config.max_file_size} MB, "
+        f"{config.max_unpacked_size} MB unpacked, "
         f"pages of {config.max_page_characters} characters"
     )
 

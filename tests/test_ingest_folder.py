@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from docpager.cli import main
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, hash_embeddings
+from tests.documents.making import docx, paragraph
 from tests.folders import LIMITS, put_bad, put_good
 
 
@@ -114,6 +115,21 @@ def test_what_was_ignored_is_counted_and_listed(tmp_path: Path) -> None:
     told = record(run(tmp_path, "ingest", "corpus", "--exclude", "*2.txt", "-v", "--json"))
     kinds = Counter(entry["kind"] for entry in told["ignored_files"])
     assert kinds == {"hidden": 1, "link": 1, "rule": 2, "format": 1}
+
+
+def test_what_an_archive_unpacks_to_has_a_limit_that_can_be_raised(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "all.docx").write_bytes(docx(paragraph("A lamp."), media1=bytes(2 << 20)))
+    (corpus / "part.docx").write_bytes(docx(paragraph("A lamp of oil. " * 10_000)))
+    (corpus / "small.docx").write_bytes(docx(paragraph("A lamp of gas.")))
+    told = record(run(tmp_path, "ingest", "corpus", "--json", "--max-unpacked-size", "1"))
+    failed = {f["path"]: f for f in told["files"] if f["status"] == "failed"}
+    assert failed.keys() == {"corpus/all.docx", "corpus/part.docx"}
+    assert {f["reason"] for f in failed.values()} == {"too_large"}
+    assert all("--max-unpacked-size" in f["message"] for f in failed.values())
+    # Other limits are reason enough to try again.
+    assert record(run(tmp_path, "ingest", "corpus", "--json"))["added"] == 2
 
 
 def test_settings_of_an_ingest_may_stand_in_the_file(tmp_path: Path) -> None:
