@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from docpager.cli import main
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, hash_embeddings
-from tests.documents.making import docx, paragraph
+from tests.documents.making import docx, examples, msg, paragraph, xls
 from tests.folders import LIMITS, put_bad, put_good
 
 
@@ -34,7 +34,12 @@ def run(folder: Path, *arguments: str) -> Result:
 
 
 def start(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    kept = {n: v for n, v in os.environ.items() if not n.startswith(("DOCPAGER_", "OPENAI_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("DOCPAGER_", "OPENAI_"))
+        and not any(word in name for word in TELEMETRY)
+    }
     return subprocess.Popen(
         [sys.executable, "-m", "docpager", *arguments],
         cwd=folder,
@@ -157,22 +162,41 @@ def test_prune_and_retry_failed_are_options(tmp_path: Path) -> None:
 WATCH = """
 import os, socket
 
+with open(os.environ["WATCHED"], "a") as log:
+    log.write(f"{os.getpid()}\\n")
+
 def refuse(*arguments, **more):
     with open(os.environ["TRIED"], "a") as log:
         log.write(f"{arguments}\\n")
     raise OSError("no network here")
 
-socket.socket.connect = socket.socket.connect_ex = refuse
-socket.getaddrinfo = socket.create_connection = refuse
+socket.socket.connect = socket.socket.connect_ex = socket.socket.sendto = refuse
+socket.getaddrinfo = socket.gethostbyname = socket.create_connection = refuse
 """
+TELEMETRY = ("TRACK", "ANALYTICS", "TELEMETRY", "OFFLINE", "DISABLE")
 
 
 def test_an_ingest_tries_no_network(tmp_path: Path) -> None:
     put_good(tmp_path / "corpus", 12)
     put_bad(tmp_path / "corpus", 1)
+    for name, data in examples().items():
+        (tmp_path / "corpus" / name).write_bytes(data)
+    assert_no_network(tmp_path, exit_code=3)
+
+
+@pytest.mark.extras
+def test_what_the_extra_reads_tries_no_network(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.xls").write_bytes(xls([["Year", "Lamps"], [1887, 14]]))
+    (tmp_path / "corpus" / "a.msg").write_bytes(msg())
+    assert_no_network(tmp_path, exit_code=0)
+
+
+def assert_no_network(tmp_path: Path, exit_code: int) -> None:
+    """The ingest of `corpus` tries none, in the main process and in the workers."""
     (tmp_path / "watch").mkdir()
     (tmp_path / "watch" / "sitecustomize.py").write_text(WATCH)
-    tried = tmp_path / "tried.log"
+    tried, watched = tmp_path / "tried.log", tmp_path / "watched.log"
     process = start(
         tmp_path,
         "ingest",
@@ -180,10 +204,12 @@ def test_an_ingest_tries_no_network(tmp_path: Path) -> None:
         *LIMITS,
         PYTHONPATH=str(tmp_path / "watch"),
         TRIED=str(tried),
+        WATCHED=str(watched),
     )
     _, err = process.communicate(timeout=240)
-    assert process.returncode == 3, err
+    assert process.returncode == exit_code, err
     assert not tried.exists(), tried.read_text()
+    assert len(set(watched.read_text().split())) > 1, "the workers are watched too"
 
 
 def check_kills(folder: Path, good: int, kills: int, seed: int) -> int:
