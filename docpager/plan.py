@@ -93,9 +93,9 @@ class Retries:
         return row.reason in _COSTLY and row.attempts < _COSTLY_ATTEMPTS
 
     def completes(self, row: Document) -> bool:
-        """Whether a ready row lacks what the recogniser, which has not read it yet, may find."""
+        """Whether a ready row lacks what the recogniser may find, under limits that are new."""
         lacks = row.state == "ready" and row.name in self.lacking
-        return lacks and bool(self.recogniser) and _recogniser_of(row) != self.recogniser
+        return lacks and bool(self.recogniser) and row.reader != self.signature
 
     def _reads_otherwise(self, row: Document) -> bool:
         """Whether a failed row was tried by something else than would try it now."""

@@ -26,6 +26,8 @@ from docpager.documents.pdf_options import PdfOptions
 from tests.documents.making import mail
 
 BOOK = Path(__file__).parents[2] / "sample_docs" / "books" / "life-of-hester-maravell.pdf"
+SLOW = ("--workers", "1", "--page-timeout", "250")
+"""A page takes seconds, or minutes where others use the machine."""
 CHINESE = ("清江港年鉴记载一九三一年的货物", "港口共有十二名引水员")
 
 
@@ -152,7 +154,7 @@ def test_a_document_that_lacks_the_text_of_a_page_is_read_again_once(tmp_path: P
     archive = str(tmp_path / "a.duckdb")
 
     def ingested(*options: str) -> dict[str, str]:
-        command = ["ingest", str(folder), "-a", archive, "--json", "--workers", "1", *options]
+        command = ["ingest", str(folder), "-a", archive, "--json", *SLOW, *options]
         done = CliRunner().invoke(main, command)
         assert done.exit_code == 0, done.stderr
         files = json.loads(done.stdout)["files"]
@@ -175,7 +177,7 @@ def test_a_scan_is_refused_then_recognised_and_quoted(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "scan.pdf").write_bytes(scan(picture_of_page(BOOK, 10)))
     archive = tmp_path / "a.duckdb"
-    arguments = ["ingest", str(folder), "-a", str(archive), "--json", "--workers", "1"]
+    arguments = ["ingest", str(folder), "-a", str(archive), "--json", *SLOW]
     refused = CliRunner().invoke(main, arguments)
     assert refused.exit_code == 3
     assert json.loads(refused.stdout)["files"][0]["reason"] == "no_text_layer"
