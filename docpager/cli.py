@@ -225,6 +225,7 @@ _INGEST_SETTINGS = (
     "page_timeout",
     "worker_memory",
     "max_file_size",
+    "max_unpacked_size",
     "max_page_characters",
 )
 
@@ -263,6 +264,9 @@ _INGEST_SETTINGS = (
 @click.option("--page-timeout", type=float, metavar="SECONDS", help="Bound for one page (60).")
 @click.option("--worker-memory", type=int, metavar="MB", help="Bound for one process (4096).")
 @click.option("--max-file-size", type=int, metavar="MB", help="Largest file (1024; text 256).")
+@click.option(
+    "--max-unpacked-size", type=int, metavar="MB", help="Office files and EPUB unpacked (1024)."
+)
 @click.option(
     "--max-page-characters", type=int, metavar="N", help="Longest page (10000000 characters)."
 )

@@ -72,6 +72,8 @@ class Config:
     """MB of address space of a process that reads files."""
     max_file_size: int = 1024
     """MB; a quarter of it for files that are text themselves."""
+    max_unpacked_size: int = 1024
+    """MB that an archive (Office, OpenDocument, EPUB) unpacks to; an eighth of it for one part."""
     max_page_characters: int = 10_000_000
     """Of the text of one page."""
     wait: bool = False
@@ -118,6 +120,7 @@ class Settings(TypedDict, total=False):
     page_timeout: float | None
     worker_memory: int | None
     max_file_size: int | None
+    max_unpacked_size: int | None
     max_page_characters: int | None
     wait: bool | None
     keep_runs: int | None
@@ -278,6 +281,7 @@ _SETTINGS: dict[str, _Setting] = {
     "page_timeout": _Setting(_above_zero("seconds"), "DOCPAGER_PAGE_TIMEOUT"),
     "worker_memory": _Setting(_whole(512), "DOCPAGER_WORKER_MEMORY"),
     "max_file_size": _Setting(_whole(1), "DOCPAGER_MAX_FILE_SIZE"),
+    "max_unpacked_size": _Setting(_whole(1), "DOCPAGER_MAX_UNPACKED_SIZE"),
     "max_page_characters": _Setting(_whole(1), "DOCPAGER_MAX_PAGE_CHARACTERS"),
     "wait": _Setting(_yes_no, "DOCPAGER_WAIT"),
     "keep_runs": _Setting(_whole(1), "DOCPAGER_KEEP_RUNS"),

@@ -33,7 +33,7 @@ from docpager.documents.ignoring import Selection
 from docpager.documents.loaders import ParsedFile
 from docpager.documents.walking import FoundFile, Walk, walk
 from docpager.errors import DocumentError, ModelAuthError, ModelError, NothingToDo
-from docpager.plan import Families, Plan, Retries, Step, hash_file, row_of
+from docpager.plan import PASSING, Families, Plan, Retries, Step, hash_file, row_of
 from docpager.protocols import ArchiveWriter, Clock, Embedder, Vectors
 from docpager.types import (
     Chunk,
@@ -131,7 +131,7 @@ def ingest(
         paid_embeddings,
         flush_at or FlushAt(),
         progress or _silent,
-        options.retries.reader,
+        options.retries.signature,
         len(found.files),
     )
     committer.announce(tuple(plan.unknown(found.files)))
@@ -470,9 +470,11 @@ class _Committer:
             error = result
         elif failure := embedded.failure_of(item.chunks):
             error = DocumentError("embedding_failed", f"No vectors for the text: {failure}")
-        if error is not None:
+        if error is not None and step.again:
+            error = self._keep(step, error, writer)
+        elif error is not None:
             self._committed[step.file.name] = error
-        if step.recorded:
+        if step.recorded or (error is not None and step.again):
             pass
         elif error is not None:
             row = replace(row_of(step, "failed"), reason=error.reason, message=str(error))
@@ -487,6 +489,13 @@ class _Committer:
             writer.record(row_of(step, "ready"))
         warnings = result.parsed.warnings if isinstance(result, ParsedFile) else ()
         return _outcome(step, error, warnings)
+
+    def _keep(self, step: Step, error: DocumentError, writer: ArchiveWriter) -> DocumentError:
+        """Leave what is stored as it is, and remember that reading it again was in vain."""
+        self._committed[step.file.name] = step.content_hash
+        if error.reason not in PASSING:
+            writer.record(replace(row_of(step, "ready"), reader=self._reader))
+        return DocumentError(error.reason, f"{error} What was read of it before is kept.")
 
     def _error_of_original(self, step: Step) -> DocumentError | None:
         """Why a duplicate fails: because the document that it is a copy of did in this ingest."""

@@ -16,7 +16,7 @@ from docpager.documents.walking import FoundFile, Walk, open_regular, path_of
 from docpager.errors import DocumentError, FailureReason
 from docpager.types import Document, DocumentState, FileStatus
 
-_PASSING: frozenset[FailureReason] = frozenset({"unreadable", "embedding_failed"})
+PASSING: frozenset[FailureReason] = frozenset({"unreadable", "embedding_failed"})
 """Reasons that are not the file's own: it is tried again at every ingest."""
 _COSTLY: frozenset[FailureReason] = frozenset({"timed_out", "out_of_memory"})
 """Reasons that may have been the machine's, and cost much to try: once more, then no more."""
@@ -43,6 +43,9 @@ class Step:
     """The duplicate that takes over the text which this name held so far."""
     gone: tuple[str, ...] = ()
     """Names of what was attached to the file and is no more."""
+    again: bool = False
+    """Whether the bytes are stored already, and read again for what may be missing: where that
+    fails, what is stored stays."""
 
 
 def row_of(step: Step, state: DocumentState) -> Document:
@@ -58,23 +61,54 @@ def row_of(step: Step, state: DocumentState) -> Document:
     )
 
 
+_WITH = "; with "
+"""Between what files are read with, and what recognises pictures in them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Which files that failed are tried again though their bytes have not changed."""
+    """Which files are read again though their bytes have not changed."""
 
     reader: str = ""
     """What files are read with now; what failed under another is tried again."""
+    recogniser: str = ""
+    """What recognises pictures now; empty where that was not asked for."""
+    lacking: frozenset[str] = frozenset()
+    """Names of ready documents with pages on which a recogniser may find more."""
     every: bool = False
     reasons: frozenset[FailureReason] = frozenset()
     """Reasons that may be gone now, as when a password is given."""
 
+    @property
+    def signature(self) -> str:
+        """What is kept of a document as its reader."""
+        return f"{self.reader}{_WITH}{self.recogniser}" if self.recogniser else self.reader
+
     def wants(self, row: Document) -> bool:
         """Whether a failed row is worth another try."""
-        if self.every or row.reason is None or row.reason in _PASSING:
+        if self.every or row.reason is None or row.reason in PASSING:
             return True
-        if row.reader != self.reader or row.reason in self.reasons:
+        if row.reason in self.reasons or self._reads_otherwise(row):
             return True
         return row.reason in _COSTLY and row.attempts < _COSTLY_ATTEMPTS
+
+    def completes(self, row: Document) -> bool:
+        """Whether a ready row lacks what the recogniser may find, under limits that are new."""
+        lacks = row.state == "ready" and row.name in self.lacking
+        return lacks and bool(self.recogniser) and row.reader != self.signature
+
+    def _reads_otherwise(self, row: Document) -> bool:
+        """Whether a failed row was tried by something else than would try it now."""
+        if row.reader.partition(_WITH)[0] != self.reader:
+            return True
+        # Without a recogniser, nothing is found where one found nothing.
+        if not self.recogniser or _recogniser_of(row) == self.recogniser:
+            return False
+        return row.reason == "no_text_layer" or bool(_recogniser_of(row))
+
+
+def _recogniser_of(row: Document) -> str:
+    return row.reader.partition(_WITH)[2]
 
 
 class Plan:
@@ -170,8 +204,13 @@ class Plan:
                 file, "failed", row.content_hash, error=error, recorded=True, attempts=row.attempts
             )
         holder = self._stored.get(row.content_hash)
-        if holder is None or file.name in self._unsettled:
+        if holder is None:
             return None
+        if holder == file.name and (holder in self._unsettled or self._retries.completes(row)):
+            attempts = row.attempts + 1
+            return Step(
+                file, "updated", row.content_hash, parse=True, attempts=attempts, again=True
+            )
         other = "" if holder == file.name else holder
         recorded = row.state == "ready" or not other or row.duplicate_of == other
         return Step(file, "unchanged", row.content_hash, other=other, recorded=recorded)
@@ -245,6 +284,7 @@ class Families:
         self, known: Iterable[Document], found: Iterable[FoundFile], retries: Retries
     ) -> None:
         rows = {document.name: document for document in known}
+        self._retries = retries
         self._found = {file.name: file for file in found}
         names = self._found.keys()
         holders = {
@@ -262,9 +302,12 @@ class Families:
         self.unsettled = frozenset(
             holder
             for holder, held in self._held.items()
-            if any(row.state == "failed" and retries.wants(row) for row in held.values())
+            if any(
+                retries.completes(row) or (row.state == "failed" and retries.wants(row))
+                for row in held.values()
+            )
         )
-        """Files of which something attached failed and is worth another try."""
+        """Files of which something attached is worth another try."""
 
     def members(
         self, step: Step, result: ParsedFile | DocumentError | None
@@ -272,7 +315,8 @@ class Families:
         """The steps of a file's attachments, then its own."""
         if step.heir:
             yield from self._moved(step.file.name, self._row(step.heir))
-        if step.status == "unchanged" or (step.status == "failed" and step.recorded):
+        in_vain = step.again and isinstance(result, DocumentError)
+        if in_vain or step.status == "unchanged" or (step.status == "failed" and step.recorded):
             yield from self._kept(step)
             yield step, result
             return
@@ -319,7 +363,9 @@ class Families:
         file = _member_of(step.file, name, attached.size)
         ready = row is not None and row.state == "ready"
         if row and ready and row.content_hash == attached.content_hash:
-            return Step(file, "unchanged", row.content_hash, recorded=True), None
+            if not self._retries.completes(row):
+                return Step(file, "unchanged", row.content_hash, recorded=True), None
+            return Step(file, "updated", row.content_hash, again=True), attached.outcome
         status: FileStatus = "updated" if ready else "added"
         return Step(file, status, attached.content_hash, parse=True), attached.outcome
 

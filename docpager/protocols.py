@@ -176,11 +176,14 @@ class ArchiveWriter(Protocol):
         """Store a document whole (pages, passages, postings), in place of one of that name.
 
         Every chunk's vector must have been put before. Passage numbers follow the order of
-        `chunks` and are never used again.
+        `chunks` and are never used again. Of the same bytes, duplicates stay duplicates.
         """
 
     def record(self, document: Document) -> None:
-        """Keep a row without text: a failed file with its reason, a duplicate, a new mtime."""
+        """Keep a row without text: a failed file with its reason, a duplicate, a new mtime.
+
+        Of a ready one, which keeps its text, the reader too if one is named.
+        """
 
     def rename(self, old_name: str, document: Document) -> None:
         """Give a stored document another name and place, and keep its passages as they are."""

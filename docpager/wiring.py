@@ -532,7 +532,7 @@ def ingest_into(
     from docpager.documents.ignoring import Selection
     from docpager.documents.loaders import ParseTask, SizeLimits
     from docpager.documents.pdf_options import PdfOptions
-    from docpager.documents.readers import reader_versions
+    from docpager.documents.readers import reader_versions, recogniser_versions
     from docpager.documents.sandbox import Limits, Sandbox
     from docpager.ingest import Options, ingest
     from docpager.memory.archive import open_writer
@@ -545,7 +545,7 @@ def ingest_into(
         )
     clock, wait_s = SystemClock(), lock_wait(config)
     selection = Selection(config.include, config.exclude)
-    kept, known = _kept(config)
+    kept, known, lacking = _kept(config, ocr.MENDS if config.ocr else ())
     embedder = matching_embedder(config, kept)
 
     @cache
@@ -553,7 +553,9 @@ def ingest_into(
         # A probe may cost a call: it is asked for where it will be kept.
         return embedder.identity if kept else probed_identity(embedder)
 
-    sizes = SizeLimits(config.max_file_size << 20, config.max_page_characters)
+    sizes = SizeLimits(
+        config.max_file_size << 20, config.max_page_characters, config.max_unpacked_size << 20
+    )
     limits = Limits(config.file_timeout, config.page_timeout, config.worker_memory << 20)
     pdf = PdfOptions(passwords=config.passwords, ocr=config.ocr)
     task = ParseTask(make_counter(config, CHUNK_MODEL), limits=sizes, pdf=pdf)
@@ -572,6 +574,8 @@ def ingest_into(
             prune,
             Retries(
                 reader=f"{reader_versions()}; {_limits_text(config)}",
+                recogniser=recogniser_versions() if config.ocr else "",
+                lacking=lacking,
                 every=retry_failed,
                 reasons=_overcome(config),
             ),
@@ -581,11 +585,7 @@ def ingest_into(
 
 def _overcome(config: Config) -> frozenset[FailureReason]:
     """Reasons of earlier failures that this ingest has something against."""
-    means: dict[FailureReason, bool] = {
-        "encrypted": bool(config.passwords),
-        "no_text_layer": config.ocr,
-    }
-    return frozenset(reason for reason, given in means.items() if given)
+    return frozenset({"encrypted"}) if config.passwords else frozenset()
 
 
 def worker_count(config: Config) -> int:
@@ -601,6 +601,7 @@ def _limits_text(config: Config) -> str:
     return (
         f"{config.file_timeout:g} s a file, {config.page_timeout:g} s a page, "
         f"{config.worker_memory} MB of memory, files of {config.max_file_size} MB, "
+        f"{config.max_unpacked_size} MB unpacked, "
         f"pages of {config.max_page_characters} characters"
     )
 
@@ -612,15 +613,19 @@ def _file_size(path: str) -> int:
         return 0  # reading it will say so
 
 
-def _kept(config: Config) -> tuple[EmbedderIdentity | None, tuple[Document, ...]]:
-    """Which embedder made the archive, and its documents; it gets the newest schema on the way."""
+def _kept(
+    config: Config, flags: Sequence[str]
+) -> tuple[EmbedderIdentity | None, tuple[Document, ...], frozenset[str]]:
+    """Which embedder made the archive, its documents, and the names of those with a page that has
+    one of the flags; it gets the newest schema on the way."""
     from docpager.memory.archive import open_writer
 
     if not config.archive.exists():
-        return None, ()
+        return None, (), frozenset()
     clock, wait_s = SystemClock(), lock_wait(config)
     with open_writer(config.archive, clock=clock, wait_s=wait_s) as writer:
-        return writer.embedder_identity(), writer.documents()
+        flagged = writer.documents_with(flags) if flags else frozenset()
+        return writer.embedder_identity(), writer.documents(), flagged
 
 
 # -- search ---------------------------------------------------------------------------------------

@@ -538,6 +538,52 @@ def test_what_failed_is_tried_again_when_asked_or_when_its_reader_changed(bench:
     assert bench.rows["corpus/x.pdf"].attempts == 1, "other bytes have been tried once"
 
 
+def recognising(recogniser: str, *lacking: str) -> Options:
+    return Options(retries=Retries("1", recogniser, frozenset(lacking)))
+
+
+def test_a_document_with_pages_without_text_is_read_again_once_by_each_recogniser(
+    bench: Bench,
+) -> None:
+    for name in ("a", "copy", "whole"):
+        bench.put(f"{name}.txt", f"Words of {'a' if name == 'copy' else name}.")
+    failing(bench, "x.pdf")
+    bench.run(options=Options(retries=Retries("1")))
+    for recogniser, read in (("r 1", ["a.txt"]), ("r 1", []), ("", []), ("r 2", ["a.txt"])):
+        report = bench.run(options=recognising(recogniser, "corpus/a.txt"))
+        assert (bench.parsed, bench.embedder.asked) == (read, [])
+        assert bench.statuses(report) == {
+            "corpus/a.txt": "updated" if read else "unchanged",
+            "corpus/copy.txt": "unchanged",
+            "corpus/whole.txt": "unchanged",
+            "corpus/x.pdf": "damaged",
+        }
+        assert bench.ready == ["corpus/a.txt", "corpus/whole.txt"]
+    assert bench.rows["corpus/a.txt"].reader == "1; with r 2"
+    assert bench.rows["corpus/a.txt"].attempts == 3
+
+
+def test_where_reading_again_fails_what_was_read_before_is_kept(bench: Bench) -> None:
+    bench.put("a.txt", "Words.")
+    bench.run(options=Options(retries=Retries("1")))
+    options = recognising("r 1", "corpus/a.txt")
+    read = bench.parse
+    bench.parse = lambda paths: (DocumentError("timed_out", "No.") for _ in paths)  # type: ignore
+    (outcome,) = bench.run(options=options).files
+    assert outcome.reason == "timed_out" and "is kept" in str(outcome.message)
+    assert bench.archive.page("corpus/a.txt", 1).text == "Words."
+    bench.parse = read  # type: ignore[method-assign]
+    assert bench.run(options=options).unchanged == 1 and not bench.parsed
+
+
+def test_what_has_no_text_layer_is_tried_once_by_each_recogniser(bench: Bench) -> None:
+    bench.put("a.txt", "Words.")
+    bench.parse = lambda paths: (DocumentError("no_text_layer", "No.") for _ in paths)  # type: ignore
+    for recogniser, tried in (("", True), ("", False), ("r 1", True), ("r 1", False), ("", False)):
+        assert bench.run(options=recognising(recogniser)).files[0].tried == tried
+    assert bench.run(options=recognising("r 2")).files[0].tried
+
+
 @pytest.mark.parametrize(("reason", "tries"), [("timed_out", 2), ("damaged", 1), ("unreadable", 5)])
 def test_how_often_a_file_is_tried_depends_on_its_reason(
     bench: Bench, reason: FailureReason, tries: int

@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 
 from docpager.cli import main
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, hash_embeddings
+from tests.documents.making import docx, examples, msg, paragraph, xls
 from tests.folders import LIMITS, put_bad, put_good
 
 
@@ -34,7 +35,12 @@ def run(folder: Path, *arguments: str) -> Result:
 
 
 def start(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    kept = {n: v for n, v in os.environ.items() if not n.startswith(("DOCPAGER_", "OPENAI_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("DOCPAGER_", "OPENAI_"))
+        and not any(word in name for word in TELEMETRY)
+    }
     return subprocess.Popen(
         [sys.executable, "-m", "docpager", *arguments],
         cwd=folder,
@@ -117,6 +123,21 @@ def test_what_was_ignored_is_counted_and_listed(tmp_path: Path) -> None:
     assert kinds == {"hidden": 1, "link": 1, "rule": 2, "format": 1}
 
 
+def test_what_an_archive_unpacks_to_has_a_limit_that_can_be_raised(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "all.docx").write_bytes(docx(paragraph("A lamp."), media1=bytes(2 << 20)))
+    (corpus / "part.docx").write_bytes(docx(paragraph("A lamp of oil. " * 10_000)))
+    (corpus / "small.docx").write_bytes(docx(paragraph("A lamp of gas.")))
+    told = record(run(tmp_path, "ingest", "corpus", "--json", "--max-unpacked-size", "1"))
+    failed = {f["path"]: f for f in told["files"] if f["status"] == "failed"}
+    assert failed.keys() == {"corpus/all.docx", "corpus/part.docx"}
+    assert {f["reason"] for f in failed.values()} == {"too_large"}
+    assert all("--max-unpacked-size" in f["message"] for f in failed.values())
+    # Other limits are reason enough to try again.
+    assert record(run(tmp_path, "ingest", "corpus", "--json"))["added"] == 2
+
+
 def test_settings_of_an_ingest_may_stand_in_the_file(tmp_path: Path) -> None:
     put_good(tmp_path / "corpus", 12)
     (tmp_path / "docpager.toml").write_text('include = ["*.md", "*.pdf"]\nmax_file_size = 1\n')
@@ -142,22 +163,41 @@ def test_prune_and_retry_failed_are_options(tmp_path: Path) -> None:
 WATCH = """
 import os, socket
 
+with open(os.environ["WATCHED"], "a") as log:
+    log.write(f"{os.getpid()}\\n")
+
 def refuse(*arguments, **more):
     with open(os.environ["TRIED"], "a") as log:
         log.write(f"{arguments}\\n")
     raise OSError("no network here")
 
-socket.socket.connect = socket.socket.connect_ex = refuse
-socket.getaddrinfo = socket.create_connection = refuse
+socket.socket.connect = socket.socket.connect_ex = socket.socket.sendto = refuse
+socket.getaddrinfo = socket.gethostbyname = socket.create_connection = refuse
 """
+TELEMETRY = ("TRACK", "ANALYTICS", "TELEMETRY", "OFFLINE", "DISABLE")
 
 
 def test_an_ingest_tries_no_network(tmp_path: Path) -> None:
     put_good(tmp_path / "corpus", 12)
     put_bad(tmp_path / "corpus", 1)
+    for name, data in examples().items():
+        (tmp_path / "corpus" / name).write_bytes(data)
+    assert_no_network(tmp_path, exit_code=3)
+
+
+@pytest.mark.extras
+def test_what_the_extra_reads_tries_no_network(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.xls").write_bytes(xls([["Year", "Lamps"], [1887, 14]]))
+    (tmp_path / "corpus" / "a.msg").write_bytes(msg())
+    assert_no_network(tmp_path, exit_code=0)
+
+
+def assert_no_network(tmp_path: Path, exit_code: int) -> None:
+    """The ingest of `corpus` tries none, in the main process and in the workers."""
     (tmp_path / "watch").mkdir()
     (tmp_path / "watch" / "sitecustomize.py").write_text(WATCH)
-    tried = tmp_path / "tried.log"
+    tried, watched = tmp_path / "tried.log", tmp_path / "watched.log"
     process = start(
         tmp_path,
         "ingest",
@@ -165,10 +205,12 @@ def test_an_ingest_tries_no_network(tmp_path: Path) -> None:
         *LIMITS,
         PYTHONPATH=str(tmp_path / "watch"),
         TRIED=str(tried),
+        WATCHED=str(watched),
     )
     _, err = process.communicate(timeout=240)
-    assert process.returncode == 3, err
+    assert process.returncode == exit_code, err
     assert not tried.exists(), tried.read_text()
+    assert len(set(watched.read_text().split())) > 1, "the workers are watched too"
 
 
 def check_kills(folder: Path, good: int, kills: int, seed: int) -> None:

@@ -10,6 +10,7 @@ from docpager.documents.composing import Composer
 from docpager.documents.html import HtmlPage, decode_html
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.packages import (
+    UNPACKED_BYTES,
     Package,
     attribute,
     child,
@@ -24,13 +25,13 @@ from docpager.errors import DocumentError
 _FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 
 
-def read_epub(data: bytes) -> OutlinedDocument:
+def read_epub(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocument:
     """A book in sections: at each file of its spine, and at its headings of level 1 and 2.
 
     Raises:
         DocumentError: it is `encrypted`, or has no list of its parts (`damaged`).
     """
-    package = Package(data)
+    package = Package(data, unpacked_bytes)
     _refuse_locked(package)
     part = _package_part(package)
     root = package.tree(part)

@@ -221,7 +221,10 @@ def _in_zip(data: bytes) -> Format | None:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
-            media = archive.read("mimetype")[:100] if "mimetype" in names else b""
+            media = b""
+            if "mimetype" in names:
+                with archive.open("mimetype") as part:  # which may unpack to anything
+                    media = part.read(100)
     except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, RuntimeError, KeyError):
         return _in_zip_head(data[:HEAD_BYTES])
     except (NotImplementedError, OverflowError):
@@ -229,8 +232,8 @@ def _in_zip(data: bytes) -> Format | None:
     for kind_of_media, kind in _MEDIA:
         if media.strip().startswith(kind_of_media):
             return kind
-    for part, kind in _PARTS:
-        if any(name.lstrip("/").lower().startswith(part) for name in names):
+    for beginning, kind in _PARTS:
+        if any(name.lstrip("/").lower().startswith(beginning) for name in names):
             return kind
     if "META-INF/container.xml" in names:
         return "epub"

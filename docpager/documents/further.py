@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -76,8 +78,15 @@ def _prepare() -> None:
 
 def _partition(module: str, data: bytes, **options: Any) -> list[Any]:
     partition = getattr(import_module(f"unstructured.partition.{module}"), f"partition_{module}")
-    try:
+    with _mapped():
         elements: list[Any] = partition(file=io.BytesIO(data), languages=[""], **options)
+    return elements
+
+
+@contextmanager
+def _mapped() -> Iterator[None]:
+    try:
+        yield
     except MemoryError:
         raise
     except Exception as error:  # its readers raise whatever theirs do
@@ -85,7 +94,6 @@ def _partition(module: str, data: bytes, **options: Any) -> list[Any]:
             "damaged",
             f"It cannot be read ({type(error).__name__}: {error}). Save it in a newer format.",
         ) from error
-    return elements
 
 
 def _read_xls(data: bytes) -> OutlinedDocument:
@@ -115,22 +123,23 @@ def _is_locked(data: bytes) -> bool:
 
 def _read_msg(data: bytes) -> OutlinedDocument:
     elements = _partition("msg", data, process_attachments=False)
-    message: Any = import_module("oxmsg").Message.load(io.BytesIO(data))
+    with _mapped():
+        message: Any = import_module("oxmsg").Message.load(io.BytesIO(data))
+        recipients = ", ".join(one.email_address or one.name for one in message.recipients)
+        head = {
+            "From": message.sender,
+            "To": recipients,
+            "Date": str(message.sent_date or ""),
+            "Subject": message.subject,
+        }
+        attachments = [
+            Attachment(one.file_name or "", one.file_bytes or b"") for one in message.attachments
+        ]
     composer = Composer("msg")
-    recipients = ", ".join(one.email_address or one.name for one in message.recipients)
-    head = {
-        "From": message.sender,
-        "To": recipients,
-        "Date": str(message.sent_date or ""),
-        "Subject": message.subject,
-    }
     composer.paragraph("\n".join(f"{name}: {value}" for name, value in head.items() if value))
     for element in elements:
         _add(element, composer)
-    attachments = [
-        Attachment(one.file_name or "", one.file_bytes or b"") for one in message.attachments
-    ]
-    return composer.document(title=message.subject, attachments=attachments)
+    return composer.document(title=head["Subject"], attachments=attachments)
 
 
 def _add(element: Any, composer: Composer) -> None:

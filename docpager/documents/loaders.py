@@ -29,6 +29,8 @@ class SizeLimits:
 
     file_bytes: int = 1 << 30
     page_characters: int = 10_000_000
+    unpacked_bytes: int = 1 << 30
+    """Of all that an archive (Office, OpenDocument, EPUB) unpacks to."""
 
     @property
     def text_bytes(self) -> int:
@@ -99,7 +101,7 @@ class ParseTask:
     def _parse(
         self, name: str, data: bytes, mtime_ns: int
     ) -> tuple[ParsedFile, tuple[Attachment, ...]]:
-        outlined = parse_bytes(name, data, self.pdf)
+        outlined = parse_bytes(name, data, self.pdf, self.limits)
         pages_over()
         self._refuse_long_pages(outlined)
         chunks = chunk_document(outlined, self.counter, self.size)
@@ -224,8 +226,13 @@ def parse_file(path: str) -> OutlinedDocument:
     return parse_bytes(Path(path).name, data)
 
 
-def parse_bytes(name: str, data: bytes, pdf: PdfOptions | None = None) -> OutlinedDocument:
+def parse_bytes(
+    name: str, data: bytes, pdf: PdfOptions | None = None, limits: SizeLimits | None = None
+) -> OutlinedDocument:
     """The pages and headings of a file of that name with these bytes.
+
+    Of `limits`, that of what is unpacked: the others are for the file before it is read, and for
+    its pages.
 
     Raises:
         DocumentError: with the reason why there are none.
@@ -233,7 +240,7 @@ def parse_bytes(name: str, data: bytes, pdf: PdfOptions | None = None) -> Outlin
     if not data.strip():
         raise _empty()
     found = identify(name, data)
-    outlined = _read(found.format, data, pdf)
+    outlined = _read(found.format, data, pdf, limits or SizeLimits())
     if found.warning is None:
         return outlined
     document = outlined.document
@@ -261,17 +268,24 @@ _READERS: dict[Format, tuple[str, str]] = {
 """Module and function of each format's reader: a module is loaded for the first file of it."""
 
 
-def _read(kind: Format, data: bytes, pdf: PdfOptions | None) -> OutlinedDocument:
+_UNPACKING: frozenset[Format] = frozenset({"docx", "pptx", "xlsx", "odf", "epub"})
+"""Formats that are archives: their readers are told how much may come out of one."""
+
+
+def _read(
+    kind: Format, data: bytes, pdf: PdfOptions | None, limits: SizeLimits
+) -> OutlinedDocument:
     if kind == "pdf":
         from docpager.documents.pdf import read_pdf
 
         return read_pdf(data, pdf)
-    return _reader(kind)(data)
+    reader = _reader(kind)
+    return reader(data, limits.unpacked_bytes) if kind in _UNPACKING else reader(data)
 
 
-def _reader(kind: Format) -> Callable[[bytes], OutlinedDocument]:
+def _reader(kind: Format) -> Callable[..., OutlinedDocument]:
     module, function = _READERS[kind]
-    reader: Callable[[bytes], OutlinedDocument] = getattr(
+    reader: Callable[..., OutlinedDocument] = getattr(
         import_module(f"docpager.documents.{module}"), function
     )
     return reader

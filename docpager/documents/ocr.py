@@ -16,6 +16,8 @@ from docpager.documents.normalise import one_line
 ENGINE = "rapidocr"
 """The package whose models read Chinese and English; they are part of it."""
 MODULE = "rapidocr_onnxruntime"
+MENDS = ("no_text_layer", "garbled", "low_text")
+"""Flags of pages that it may find more on than was read."""
 
 _DOTS_PER_POINT = 200 / 72
 _MOST_DOTS = 2_600

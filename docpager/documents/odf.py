@@ -9,6 +9,7 @@ from lxml import etree
 from docpager.documents.composing import Composer, add_tables
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.packages import (
+    UNPACKED_BYTES,
     Package,
     attribute,
     child,
@@ -23,13 +24,13 @@ _REPEAT_LIMIT = 1_000
 _DROPPED = frozenset({"tracked-changes", "sequence-decls", "forms", "note", "annotation"})
 
 
-def read_odf(data: bytes) -> OutlinedDocument:
+def read_odf(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocument:
     """A text in sections at its headings; a sheet or a slide is a page.
 
     Notes and comments follow the paragraph that refers to them, headers and footers stand at the
     end, each once.
     """
-    package = None if data.lstrip().startswith(b"<") else Package(data)
+    package = None if data.lstrip().startswith(b"<") else Package(data, unpacked_bytes)
     root, styles, meta = _parts(package, data)
     body = child(root, "body")
     content = next(iter(body), None) if body is not None else None

@@ -15,11 +15,11 @@ from lxml import etree
 
 from docpager.errors import DocumentError
 
-MAX_UNPACKED_BYTES = 1 << 30
-"""The parts of a package together, as it says itself; no part can unpack to more than it says."""
-MAX_PART_BYTES = 128 << 20
-"""One part that is read at once."""
-MAX_PARTS = 20_000
+UNPACKED_BYTES = 1 << 30
+"""Of a package's parts together, unless another limit is given."""
+_PART_SHARE = 8
+"""One part that is read at once may have this part of what all may have."""
+_MAX_PARTS = 20_000
 
 _UNREADABLE_ZIP = (
     zipfile.BadZipFile,
@@ -39,21 +39,24 @@ class Package:
     """A zip archive's parts by name.
 
     Raises:
-        DocumentError: the archive is `damaged`, `encrypted`, or unpacks to too much.
+        DocumentError: the archive is `damaged`, `encrypted`, or unpacks to more than
+            `unpacked_bytes` as it says itself; no part can unpack to more than it says.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> None:
+        self._part_bytes = unpacked_bytes // _PART_SHARE
         with _mapped():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
             entries = self._zip.infolist()
         unpacked = sum(entry.file_size for entry in entries)
-        if unpacked > MAX_UNPACKED_BYTES or len(entries) > MAX_PARTS:
+        if len(entries) > _MAX_PARTS:
             raise DocumentError(
                 "too_large",
-                f"The file holds {len(entries):,} parts that unpack to {unpacked / 1e6:,.0f} MB; "
-                f"{MAX_PARTS:,} and {MAX_UNPACKED_BYTES / 1e6:,.0f} MB are the limits. "
+                f"The file holds {len(entries):,} parts, {_MAX_PARTS:,} is the limit. "
                 "It may be made to do harm; else split it.",
             )
+        if unpacked > unpacked_bytes:
+            raise _unpacks_to_too_much("The file", unpacked, unpacked_bytes)
         if any(entry.flag_bits & 1 for entry in entries):
             raise encrypted()
         self.names = tuple(entry.filename for entry in entries)
@@ -67,12 +70,8 @@ class Package:
         key = self._key(name)
         if key is None:
             return b""
-        if self._zip.getinfo(key).file_size > MAX_PART_BYTES:
-            raise DocumentError(
-                "too_large",
-                f"A part of the file unpacks to more than {MAX_PART_BYTES / 1e6:,.0f} MB. "
-                "It may be made to do harm; else split it.",
-            )
+        if (unpacked := self._zip.getinfo(key).file_size) > self._part_bytes:
+            raise _unpacks_to_too_much("A part of the file", unpacked, self._part_bytes)
         with _mapped():
             return self._zip.read(key)
 
@@ -116,6 +115,14 @@ class Package:
 
     def _key(self, name: str) -> str | None:
         return self._folded.get(name.lower().lstrip("/"))
+
+
+def _unpacks_to_too_much(what: str, unpacked: int, limit: int) -> DocumentError:
+    return DocumentError(
+        "too_large",
+        f"{what} unpacks to {unpacked / 1e6:,.1f} MB, {limit / 1e6:,.1f} MB is the limit. It may "
+        "be made to do harm; else split it, or allow more with --max-unpacked-size.",
+    )
 
 
 def resolve(folder: str, target: str) -> str:

@@ -15,11 +15,22 @@ _TOOLS = (
     "unstructured",
 )
 """Distributions on which it depends what can be read."""
+_RECOGNISERS = ("rapidocr-onnxruntime", "onnxruntime")
+"""Distributions on which it depends what is recognised in pictures."""
 
 
 def reader_versions() -> str:
     """Names and versions of the tools, such as `docpager 0.1.0, pypdfium2 5.15.2`."""
-    found = ((tool, _version(tool)) for tool in _TOOLS)
+    return _versions(_TOOLS)
+
+
+def recogniser_versions() -> str:
+    """The same of what recognises pictures; empty where it is not installed."""
+    return _versions(_RECOGNISERS)
+
+
+def _versions(tools: tuple[str, ...]) -> str:
+    found = ((tool, _version(tool)) for tool in tools)
     return ", ".join(f"{tool} {number}" for tool, number in found if number)
 
 

@@ -11,6 +11,7 @@ from lxml import etree
 from docpager.documents.composing import Composer, add_tables
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.packages import (
+    UNPACKED_BYTES,
     Package,
     attribute,
     broken_xml,
@@ -30,13 +31,13 @@ _MERGED_LIMIT = 500_000
 """Cells that merged areas may cover in all."""
 
 
-def read_xlsx(data: bytes) -> OutlinedDocument:
+def read_xlsx(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocument:
     """Sheets in the order of the workbook, hidden ones too.
 
     A cell shows the value that was last computed, or the formula where none was kept; dates are
     written `2024-03-31`, percentages `12.5%`; merged cells are filled in.
     """
-    package = Package(data)
+    package = Package(data, unpacked_bytes)
     part = package.main_part("xl/workbook.xml")
     book = _Workbook(package, part)
     composer = Composer("xlsx", paged=True)

@@ -9,6 +9,7 @@ from lxml import etree
 from docpager.documents.composing import Composer, add_tables
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.packages import (
+    UNPACKED_BYTES,
     Package,
     attribute,
     child,
@@ -24,9 +25,9 @@ _NOT_SAID = frozenset({"sldNum", "dt", "hdr", "ftr", "sldImg"})
 """Placeholders that hold numbers, dates and pictures of the slide."""
 
 
-def read_pptx(data: bytes) -> OutlinedDocument:
+def read_pptx(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocument:
     """Slides in the order of the presentation, hidden ones too, so that page numbers hold."""
-    package = Package(data)
+    package = Package(data, unpacked_bytes)
     part = package.main_part("ppt/presentation.xml")
     composer = Composer("pptx", paged=True)
     authors = _authors(package, part)

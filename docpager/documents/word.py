@@ -12,6 +12,7 @@ from docpager.documents.attachments import Attachment
 from docpager.documents.composing import Composer, add_tables
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.packages import (
+    UNPACKED_BYTES,
     Package,
     attribute,
     child,
@@ -28,13 +29,13 @@ _SPACES = re.compile(r"[^\S\n]+")
 _EMBEDDED = re.compile(r"\.(?:docx|docm|xlsx|xlsm|pptx|pptm|pdf|odt|rtf|txt|csv)$", re.IGNORECASE)
 
 
-def read_docx(data: bytes) -> OutlinedDocument:
+def read_docx(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocument:
     """A document in pages if Word noted where it broke them, else in sections.
 
     Footnotes and comments follow the paragraph that refers to them; what is deleted in tracked
     changes is left out; headers and footers stand at the end, each once.
     """
-    package = Package(data)
+    package = Package(data, unpacked_bytes)
     part = package.main_part("word/document.xml")
     root = package.tree(part)
     body = child(root, "body")

@@ -585,6 +585,16 @@ class ArchiveFile:
         with db.mapped_errors(self._path):
             return _read_documents(self._connection)
 
+    def documents_with(self, flags: Sequence[str]) -> frozenset[str]:
+        """Names of the documents that have a page with one of these flags."""
+        with db.mapped_errors(self._path):
+            rows = self._connection.execute(
+                "SELECT DISTINCT document.name FROM page JOIN document ON document.id = document"
+                " WHERE list_has_any(string_split(flags, ' '), ?::VARCHAR[])",
+                [list(flags)],
+            ).fetchall()
+        return frozenset(name for (name,) in rows)
+
     def embedder_identity(self) -> EmbedderIdentity | None:
         """Which embedder made the vectors; None while nothing was ingested."""
         return self._meta.identity
@@ -632,7 +642,7 @@ class ArchiveFile:
         """Store a document whole (pages, passages, postings), in place of one of that name.
 
         Every chunk's vector must have been put before. Passage numbers follow the order of
-        `chunks` and are never used again.
+        `chunks` and are never used again. Of the same bytes, duplicates stay duplicates.
 
         Raises:
             ArchiveError: a vector is missing, or a chunk is not what stands in the document.
@@ -650,7 +660,7 @@ class ArchiveFile:
             )
         )
         with self._change() as waiting:
-            self._forget([stored.name])
+            self._forget([stored.name], hand_over=not self._has_bytes_of(stored))
             number = self._add_document(stored)
             waiting.pages += [(number, page) for page in parsed.pages]
             first = self._meta.next_passage
@@ -787,8 +797,18 @@ class ArchiveFile:
             self._states = dict(rows)
         return self._states.get(name)
 
-    def _forget(self, names: Sequence[str]) -> None:
-        """Delete documents with their text.
+    def _has_bytes_of(self, document: Document) -> bool:
+        if self._state_of(document.name) != "ready":
+            return False
+        self._insert_waiting()
+        (found,) = self._one(
+            "SELECT count(*) FROM document WHERE name = ? AND content_hash = ?",
+            [document.name, document.content_hash],
+        )
+        return bool(found)
+
+    def _forget(self, names: Sequence[str], *, hand_over: bool = True) -> None:
+        """Delete documents with their text, unless a duplicate takes it over.
 
         Vectors are left for the end of the transaction, when it is known what uses them.
         """
@@ -806,7 +826,7 @@ class ArchiveFile:
                 del self._states[name]
                 continue
             self._insert_waiting()
-            heir = self._heir(name, names)
+            heir = self._heir(name, names) if hand_over else None
             number, *_ = self._one("SELECT id FROM document WHERE name = ?", [name])
             del self._states[name]
             if heir is not None:
@@ -878,7 +898,8 @@ class ArchiveFile:
     def _update_document(self, name: str, document: Document) -> None:
         self._insert_waiting()
         changed = self._connection.execute(
-            "UPDATE document SET name = ?, content_hash = ?, size = ?, root = ?, mtime_ns = ?"
+            "UPDATE document SET name = ?, content_hash = ?, size = ?, root = ?, mtime_ns = ?,"
+            " reader = coalesce(nullif(?, ''), reader)"
             " WHERE name = ? AND state = 'ready' RETURNING id",
             [
                 document.name,
@@ -886,6 +907,7 @@ class ArchiveFile:
                 document.size,
                 document.root,
                 document.mtime_ns,
+                document.reader,
                 name,
             ],
         ).fetchall()

@@ -199,7 +199,9 @@ class InMemoryArchive:
                 author=author,
             )
         )
-        unused = self._forget([stored.name])
+        before = self._documents.get(stored.name)
+        anew = before is not None and before.content_hash == stored.content_hash
+        unused = self._forget([stored.name], hand_over=not anew)
         self._documents[stored.name] = stored
         self._pages[stored.name] = parsed.pages
         for chunk in chunks:
@@ -277,14 +279,15 @@ class InMemoryArchive:
             if text_hash not in used:
                 self._vectors.pop(text_hash, None)
 
-    def _forget(self, names: Sequence[str]) -> list[str]:
+    def _forget(self, names: Sequence[str], *, hand_over: bool = True) -> list[str]:
         """Delete documents with their text; returns the hashes whose vectors may be unused now."""
         hashes: list[str] = []
         for name in names:
             document = self._documents.get(name)
             if document is None:
                 continue
-            heir = self._heir(name, names) if document.state == "ready" else None
+            takes_over = hand_over and document.state == "ready"
+            heir = self._heir(name, names) if takes_over else None
             if heir is not None:
                 self._update(name, self._documents.pop(heir))
                 continue
@@ -323,6 +326,7 @@ class InMemoryArchive:
             size=row.size,
             root=row.root,
             mtime_ns=row.mtime_ns,
+            reader=row.reader or known.reader,
         )
         self._pages[row.name] = self._pages.pop(name)
         self._chunks = {

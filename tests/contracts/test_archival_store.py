@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -379,6 +380,25 @@ def test_a_renamed_document_keeps_its_passages(library: Library) -> None:
         assert store.passage_count == 2
         assert store.document("c/copy").name == "c/old"
         assert store.document("c/old").root == "/other"
+
+
+def test_a_document_read_anew_keeps_its_duplicates(library: Library) -> None:
+    fill(library, {"c/a": GAUSS})
+    with library.writing() as writer:
+        parsed, chunks = cut(CHINESE)
+        writer.put_vectors([chunk.text_hash for chunk in chunks], EMBEDDER.embed(CHINESE))
+        writer.record(row("c/copy", state="duplicate", duplicate_of="c/a"))
+        same = row("c/a", "\n".join(GAUSS))
+        writer.store(same, parsed, chunks)
+        writer.record(replace(same, reader="reader 2"))
+        writer.record(same)
+    with library.reading() as store:
+        assert [(d.name, d.state, d.duplicate_of) for d in store.documents()] == [
+            ("c/a", "ready", None),
+            ("c/copy", "duplicate", "c/a"),
+        ]
+        assert store.passage_count == len(CHINESE)
+        assert store.document("c/a").reader == "reader 2"
 
 
 def test_a_duplicate_takes_over_the_text_of_what_is_removed(library: Library) -> None:

@@ -7,6 +7,7 @@ import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -239,6 +240,116 @@ def ole(name: str, stream: bytes) -> bytes:
         "<HHHHH6xIIIIIIIIII", 62, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, end, 0, end, 0, 0
     )
     return header.ljust(512, b"\xff") + fat + directory.ljust(512, b"\0") + stream
+
+
+Tree = Mapping[str, "bytes | Tree"]
+_FREE, _END, _FAT_MARK = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+
+
+def compound(tree: Tree) -> bytes:
+    """An OLE file of storages and of streams shorter than 4096 bytes."""
+    entries: list[bytes] = []
+    small, small_chain = bytearray(), list[int]()
+
+    def place(name: str, kind: int, child: int, start: int, size: int) -> int:
+        coded = f"{name}\0".encode("utf-16-le")
+        head = coded.ljust(64, b"\0") + struct.pack("<HBB", len(coded), kind, 1)
+        links = struct.pack("<III", _FREE, _FREE, child) + bytes(36)
+        entries.append(head + links + struct.pack("<IQ", start, size))
+        return len(entries) - 1
+
+    def beside(number: int, sibling: int) -> None:
+        entry = entries[number]
+        entries[number] = entry[:72] + struct.pack("<I", sibling) + entry[76:]
+
+    def put(inside: Tree) -> int:
+        """Place what is in a storage; returns the first, which leads to the others."""
+        numbers = []
+        for name in sorted(inside, key=lambda name: (len(name), name.upper())):
+            content = inside[name]
+            if isinstance(content, bytes):
+                blocks = -(-len(content) // 64)
+                first = len(small_chain)
+                small_chain.extend([*range(first + 1, first + blocks), _END] if blocks else [])
+                small.extend(content.ljust(64 * blocks, b"\0"))
+                start = first if blocks else _END
+                numbers.append(place(name, 2, _FREE, start, len(content)))
+            else:
+                numbers.append(place(name, 1, put(content), 0, 0))
+        for number, sibling in pairwise(numbers):
+            beside(number, sibling)
+        return numbers[0] if numbers else _FREE
+
+    first = put(tree)
+    names = len(entries) // 4 + 1
+    short = -(-len(small_chain) // 128)
+    streams = -(-len(small) // 512)
+    # The root has to be the first entry: the others move up by one.
+    moved = [_moved_up(entry) for entry in entries]
+    entries.clear()
+    place("Root Entry", 5, first + 1, 1 + names + short, len(small))
+    directory = b"".join(entries + moved).ljust(512 * names, b"\0")
+    chains = (names, short, streams)
+    fat, at = [_FAT_MARK], 1
+    for count in chains:
+        fat += [*range(at + 1, at + count), _END] if count else []
+        at += count
+    assert len(fat) <= 128
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16)
+    header += struct.pack(
+        "<HHHHH6xIIIIIIIIII",
+        *(62, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, 1 + names, short, _END, 0, 0),
+    )
+    return (
+        header.ljust(512, b"\xff")
+        + struct.pack("<128I", *fat, *[_FREE] * (128 - len(fat)))
+        + directory
+        + struct.pack(f"<{len(small_chain)}I", *small_chain).ljust(512 * short, b"\xff")
+        + bytes(small).ljust(512 * streams, b"\0")
+    )
+
+
+def _moved_up(entry: bytes) -> bytes:
+    links = struct.unpack("<III", entry[68:80])
+    moved = (link if link == _FREE else link + 1 for link in links)
+    return entry[:68] + struct.pack("<III", *moved) + entry[80:]
+
+
+def _properties(head: bytes, values: Mapping[int, str | bytes]) -> dict[str, bytes]:
+    """Streams of the properties of a message, a recipient or an attachment."""
+    streams, listed = dict[str, bytes](), head
+    for number, value in values.items():
+        kind = 0x1F if isinstance(value, str) else 0x102
+        content = value.encode("utf-16-le") if isinstance(value, str) else value
+        listed += struct.pack("<HHIII", kind, number, 6, len(content) + 2 * (kind == 0x1F), 0)
+        streams[f"__substg1.0_{number:04X}{kind:04X}"] = content
+    return {"__properties_version1.0": listed, **streams}
+
+
+def msg(
+    text: str = "Dear all, the report is attached.",
+    attachments: Sequence[tuple[str, bytes]] = (),
+    subject: str = "The report",
+) -> bytes:
+    """A message of Outlook, from Ann Blake to Cyril Dunn."""
+    sender, recipient = "ann@example.org", "cyril@example.org"
+    values = {
+        0x1A: "IPM.Note",
+        0x37: subject,
+        0xC1A: "Ann Blake",
+        0xC1F: sender,
+        0x1000: text,
+    }
+    head = struct.pack("<8x4I8x", 1, len(attachments), 1, len(attachments))
+    tree: dict[str, bytes | Tree] = {**_properties(head, values)}
+    tree["__recip_version1.0_#00000000"] = _properties(
+        bytes(8), {0x3001: "Cyril Dunn", 0x39FE: recipient}
+    )
+    for number, (name, data) in enumerate(attachments):
+        tree[f"__attach_version1.0_#{number:08X}"] = _properties(
+            bytes(8), {0x3701: data, 0x3707: name}
+        )
+    return compound(tree)
 
 
 def xls(rows: Sequence[Sequence[str | float]]) -> bytes:

@@ -23,8 +23,11 @@ from docpager.documents import ocr
 from docpager.documents.loaders import parse_bytes
 from docpager.documents.ocr import Box, reading_lines
 from docpager.documents.pdf_options import PdfOptions
+from tests.documents.making import mail
 
 BOOK = Path(__file__).parents[2] / "sample_docs" / "books" / "life-of-hester-maravell.pdf"
+SLOW = ("--workers", "1", "--page-timeout", "250")
+"""A page takes seconds, or minutes where others use the machine."""
 CHINESE = ("清江港年鉴记载一九三一年的货物", "港口共有十二名引水员")
 
 
@@ -137,12 +140,44 @@ def test_english_and_chinese_are_recognised_without_a_network(
 
 
 @pytest.mark.ocr
+def test_a_document_that_lacks_the_text_of_a_page_is_read_again_once(tmp_path: Path) -> None:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica")
+    pdf.multi_cell(0, text="The keeper wrote what he saw.")
+    pdf.add_page()
+    pdf.image(picture_of_page(BOOK, 10), x=0, y=0, w=pdf.w)
+    (folder / "mixed.pdf").write_bytes(bytes(pdf.output()))
+    (folder / "mail.eml").write_bytes(mail(attachments=[("mixed.pdf", bytes(pdf.output()))]))
+    archive = str(tmp_path / "a.duckdb")
+
+    def ingested(*options: str) -> dict[str, str]:
+        command = ["ingest", str(folder), "-a", archive, "--json", *SLOW, *options]
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.stderr
+        files = json.loads(done.stdout)["files"]
+        return {one["path"].removeprefix("scans/"): one["status"] for one in files}
+
+    names = ("mail.eml", "mail.eml/mixed.pdf", "mixed.pdf")
+    assert ingested() == dict.fromkeys(names, "added")
+    assert ingested("--ocr") == dict.fromkeys(names, "updated")
+    for name in names[1:]:
+        with wiring.open_archive(load({"archive": archive})) as opened:
+            assert opened.page(f"scans/{name}", 2).flags == ("recognised",)
+            assert "rapidocr-onnxruntime" in opened.document(f"scans/{name}").reader
+    for options in ((), ("--ocr",)):
+        assert ingested(*options) == dict.fromkeys(names, "unchanged")
+
+
+@pytest.mark.ocr
 def test_a_scan_is_refused_then_recognised_and_quoted(tmp_path: Path) -> None:
     folder = tmp_path / "scans"
     folder.mkdir()
     (folder / "scan.pdf").write_bytes(scan(picture_of_page(BOOK, 10)))
     archive = tmp_path / "a.duckdb"
-    arguments = ["ingest", str(folder), "-a", str(archive), "--json", "--workers", "1"]
+    arguments = ["ingest", str(folder), "-a", str(archive), "--json", *SLOW]
     refused = CliRunner().invoke(main, arguments)
     assert refused.exit_code == 3
     assert json.loads(refused.stdout)["files"][0]["reason"] == "no_text_layer"

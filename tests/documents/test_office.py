@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 
 import pytest
 
+from docpager.documents.formats import identify
 from docpager.documents.loaders import parse_bytes
 from docpager.documents.outline import OutlinedDocument
 from docpager.errors import DocumentError
@@ -362,6 +364,21 @@ def test_an_archive_that_unpacks_to_too_much_is_too_large() -> None:
     bomb = docx(paragraph("x"), media1=bytes(129 << 20), styles=bytes(129 << 20))
     assert len(bomb) < 1 << 20
     assert reason("a.docx", bomb) == "too_large"
+
+
+def test_what_an_archive_is_is_told_without_unpacking_it() -> None:
+    media = b"application/vnd.oasis.opendocument.text".ljust(32 << 20)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", media)
+    bomb = made.getvalue()
+    assert len(bomb) < 1 << 17
+    tracemalloc.start()
+    try:
+        assert identify("a.odt", bomb).format == "odf"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub"])
