@@ -488,7 +488,9 @@ class Archive:
         missing = [term for term, found in kept.items() if found is None]
         if missing:
             read = self._read_postings(missing)
-            if sum(len(one.numbers) for one in self._kept_postings.values()) > KEPT_POSTINGS:
+            # A list, made at once: threads beside this one add to it meanwhile.
+            held = list(self._kept_postings.values())
+            if sum(len(one.numbers) for one in held) > KEPT_POSTINGS:
                 self._kept_postings.clear()
             self._kept_postings.update(read)
             kept |= read
