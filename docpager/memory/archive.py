@@ -340,7 +340,8 @@ class Archive:
         if not numbers:
             return ()
         kept = self._kept_passages
-        found = {number: kept[number] for number in numbers if number in kept}
+        # A thread beside this one may clear it between a look and a read.
+        found = {number: one for number in numbers if (one := kept.get(number)) is not None}
         missing = sorted(set(numbers) - found.keys())
         if missing:
             marks = ", ".join(map(str, missing))

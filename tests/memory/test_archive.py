@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from hashlib import sha256
@@ -332,3 +333,27 @@ def test_kill_9_leaves_whole_documents_only_and_a_further_run_completes(tmp_path
     numbers = [int(passage_id[1:]) for passage_id in first]
     assert numbers[0] == 1
     assert all(after - before in (6, 7) for before, after in pairwise(numbers))
+
+
+def test_threads_beside_each_other_find_what_one_alone_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.duckdb"
+    fill(path, **{f"d{at}": [f"word{at} common", f"word{at % 3} rare{at}"] for at in range(12)})
+    # As little as can be kept, so that each often takes away what the others have read.
+    monkeypatch.setattr(archive_module, "KEPT_POSTINGS", 1)
+    monkeypatch.setattr(archive_module, "MOST_KEPT", 1)
+    queries = [f"word{at} common rare{at}" for at in range(12)]
+
+    def found(archive: Archive) -> list[tuple[object, ...]]:
+        hits = [archive.lexical_search(query, 5) for query in queries]
+        return [(hit, archive.passages([one.passage_id for one in hit])) for hit in hits]
+
+    def often(archive: Archive) -> list[list[tuple[object, ...]]]:
+        with archive:
+            return [found(archive) for _ in range(20)]
+
+    with Archive.open(path, clock=CLOCK) as archive, ThreadPoolExecutor(8) as pool:
+        expected = found(archive)
+        for results in pool.map(often, [archive.beside() for _ in range(8)]):
+            assert all(result == expected for result in results)
