@@ -207,7 +207,8 @@ class Archive:
         What all searches need is read here at the first time, by one thread; that, and the texts
         that any of them reads, are shared.
         """
-        needed = ("_ids", "_row_of", "_average_length", *["_matrix"] * self._is_resident)
+        needed = ["_ids", "_row_of", "_average_length", "_has_fresh"]
+        needed += ["_matrix"] * self._is_resident
         for name in needed:
             getattr(self, name)
         with db.mapped_errors(self._path):
@@ -449,6 +450,11 @@ class Archive:
         return rows
 
     @cached_property
+    def _has_fresh(self) -> bool:
+        with db.mapped_errors(self._path):
+            return postings.has_fresh(self._connection)
+
+    @cached_property
     def _average_length(self) -> float:
         lengths = self._live.lengths
         return float(lengths.mean(dtype=np.float64)) or 1.0 if len(lengths) else 1.0
@@ -499,7 +505,7 @@ class Archive:
 
     def _read_postings(self, wanted: Sequence[str]) -> dict[str, _TermPostings]:
         with db.mapped_errors(self._path):
-            found = postings.read_postings(self._connection, wanted)
+            found = postings.read_postings(self._connection, wanted, fresh=self._has_fresh)
         none = np.empty(0, np.int64), np.empty(0, np.int64)
         live = {}
         for term in wanted:

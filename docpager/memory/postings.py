@@ -205,15 +205,28 @@ def insert_segment(
         connection.unregister("new_posting")
 
 
-def read_postings(connection: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> Postings:
-    """The postings of `wanted`, packed and fresh; those of removed passages are among them."""
+def has_fresh(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether there are fresh postings, which every reading scans."""
+    return bool(connection.execute("SELECT 1 FROM fresh_posting LIMIT 1").fetchall())
+
+
+def read_postings(
+    connection: duckdb.DuckDBPyConnection, wanted: Sequence[str], *, fresh: bool = True
+) -> Postings:
+    """The postings of `wanted`; those of removed passages are among them.
+
+    Args:
+        fresh: Whether to look at fresh ones too; for a reader that knows that there are none.
+    """
     if not wanted:
         return {}
     marks = ", ".join("?" * len(wanted))
+    tables = ("posting", "fresh_posting") if fresh else ("posting",)
     rows = connection.execute(
-        f"SELECT term, numbers, counts FROM posting WHERE term IN ({marks}) UNION ALL"
-        f" SELECT term, numbers, counts FROM fresh_posting WHERE term IN ({marks})",
-        [*wanted, *wanted],
+        " UNION ALL ".join(
+            f"SELECT term, numbers, counts FROM {table} WHERE term IN ({marks})" for table in tables
+        ),
+        [*wanted] * len(tables),
     ).fetchnumpy()
     pieces: dict[str, list[tuple[Integers, Integers]]] = {}
     for term, numbers, counts in zip(rows["term"], rows["numbers"], rows["counts"], strict=True):

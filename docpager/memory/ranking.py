@@ -76,7 +76,8 @@ def best(numbers: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], depth:
         keep = rounded >= np.partition(rounded, -depth)[-depth]
         numbers, rounded = numbers[keep], rounded[keep]
     order = np.lexsort((numbers, -rounded))[:depth]
-    return tuple(Scored(f"P{numbers[at]}", float(rounded[at])) for at in order)
+    kept = zip(numbers[order].tolist(), rounded[order].tolist(), strict=True)
+    return tuple(Scored(f"P{number}", score) for number, score in kept)
 
 
 def search(
