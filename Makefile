@@ -90,17 +90,18 @@ demo: weights
 	@$(BIN)/python tools/demo.py $(BIN)/docpager $(DEMO)/sample.duckdb
 
 # The recorded calls with which CI shows a pipeline that needs no model; made anew when prompts,
-# documents or questions changed. Takes the embedded model some minutes.
+# documents or questions changed. Takes the embedded model some minutes. Both begin with an empty
+# folder: an archive that earlier code made would hide that calls are stale.
 CI_BATCH := $(BIN)/docpager batch examples/ci/questions.jsonl --model local --cache examples/ci/calls.jsonl
 
 .PHONY: record replay
 record: weights
-	@mkdir -p build/ci && rm -f build/ci/* examples/ci/calls.jsonl
+	@rm -rf build/ci examples/ci/calls.jsonl && mkdir -p build/ci
 	@$(BIN)/docpager ingest sample_docs -a build/ci/sample.duckdb
 	@$(CI_BATCH) -a build/ci/sample.duckdb -o build/ci/recorded.jsonl
 
 replay: $(VENV)/.dev
-	@mkdir -p build/ci && rm -f build/ci/replayed.jsonl
+	@rm -rf build/ci && mkdir -p build/ci
 	@$(BIN)/docpager ingest sample_docs -a build/ci/sample.duckdb
 	@$(CI_BATCH) --replay -a build/ci/sample.duckdb -o build/ci/replayed.jsonl --fail-under 0.6 \
 	  --junit-xml build/ci/junit.xml --report build/ci/report.html --summary build/ci/summary.json
