@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from docpager.errors import Bound
 from docpager.places import passage_place, section_place
 from docpager.results import SCHEMA as SCHEMA
 from docpager.results import answer_record as answer_record
@@ -61,6 +62,14 @@ _STATUS_WORDS = {
     "budget": "Stopped at a bound on tokens, money or time without an answer. Raise it.",
     "model_error": "",
 }
+
+_BOUND_WORDS: dict[Bound, str] = {
+    "steps": "The last step allowed was reached: more of them (--max-steps) may find more.",
+    "tokens": "The bound on tokens was reached: more of them (--max-tokens) may find more.",
+    "money": "The bound on money was reached: more of it (--max-cost) may find more.",
+    "time": "The bound on time was reached: more of it (--timeout) may find more.",
+}
+"""Said of an answer that a bound forced."""
 
 
 def write(text: str) -> None:
@@ -121,8 +130,10 @@ def _fitted(line: str) -> str:
 def answer_text(answer: Answer) -> str:
     """The answer, then each citation as `[1] reports/q3.pdf p. 14 "quote"`."""
     parts = [wrap(printable(answer.answer))] if answer.answer else []
-    remark = _STATUS_WORDS[answer.status]
-    if remark:
+    remarks = [_STATUS_WORDS[answer.status]]
+    if answer.stopped_by and answer.status not in ("step_limit", "budget"):
+        remarks.append(_BOUND_WORDS[answer.stopped_by])
+    for remark in filter(None, remarks):
         parts.append(wrap(printable(remark), "  " if answer.answer else ""))
     cited = [citation_text(number, item) for number, item in enumerate(answer.citations, 1)]
     if cited:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from docpager import render
 from docpager.agent.archival import passage_header
+from docpager.errors import Bound
 from docpager.memory.archive import ArchiveStatus
 from docpager.models.inventory import take_inventory
 from docpager.runs import Run
@@ -49,6 +51,18 @@ ANSWER = Answer(
     elapsed_s=1.23456,
 )
 PASSAGE = Passage("P1", "c/a.pdf", "One.\nTwo.", first_page=3, last_page=4)
+
+
+@pytest.mark.parametrize(
+    ("bound", "option"),
+    [("steps", "max-steps"), ("tokens", "max-tokens"), ("money", "max-cost"), ("time", "timeout")],
+)
+def test_an_answer_that_a_bound_forced_names_the_option_that_raises_it(
+    bound: Bound, option: str
+) -> None:
+    forced = replace(ANSWER, status="unsupported", stopped_by=bound)
+    assert f"(--{option})" in render.answer_text(forced)
+    assert option not in render.answer_text(ANSWER)
 
 
 def test_an_answer_has_the_contracts_keys_in_the_contracts_order() -> None:
