@@ -379,7 +379,7 @@ class _Committer:
             pending = pending[done:]
 
     def finish(self, gone: Sequence[str], dropped: Sequence[str], prune: bool) -> None:
-        """Forget what was pending and is dropped, and what is gone if that was asked for."""
+        """Forget what is dropped, and what is gone if that was asked for; compact the archive."""
         names = [*dropped, *(gone if prune else ())]
         if names or self.passages:
             with self._watch.stage("write"), self._open_writer() as writer:
@@ -470,11 +470,13 @@ class _Committer:
             error = result
         elif failure := embedded.failure_of(item.chunks):
             error = DocumentError("embedding_failed", f"No vectors for the text: {failure}")
-        if error is not None and step.again:
-            error = self._keep(step, error, writer)
-        elif error is not None:
-            self._committed[step.file.name] = error
-        if step.recorded or (error is not None and step.again):
+        in_vain = error is not None and step.again
+        if error is not None:
+            if in_vain:
+                error = self._keep(step, error, writer)
+            else:
+                self._committed[step.file.name] = error
+        if step.recorded or in_vain:
             pass
         elif error is not None:
             row = replace(row_of(step, "failed"), reason=error.reason, message=str(error))

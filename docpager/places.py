@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from docpager.types import Passage
-
-_PATH_JOINT = " > "
+from docpager.types import PATH_JOINT, Passage
 
 
 def passage_place(passage: Passage) -> str:
@@ -24,7 +22,7 @@ def passage_place(passage: Passage) -> str:
 
 def section_name(passage: Passage, number: int) -> str:
     """The nearest heading above a passage; without one, the section of that number."""
-    return passage.heading.rsplit(_PATH_JOINT, 1)[-1] or f"section {number}"
+    return passage.heading.rsplit(PATH_JOINT, 1)[-1] or f"section {number}"
 
 
 def section_place(document: str, section: str | None, line: int | None) -> str:

@@ -15,6 +15,8 @@ AnswerStatus = Literal[
     "answered", "unsupported", "not_found", "step_limit", "budget", "model_error"
 ]
 
+PATH_JOINT = " > "
+"""Between the headings of a path, the outermost first."""
 PAGE_SEPARATOR = "\n"
 """What stands between two pages in a document's text, which offsets count."""
 

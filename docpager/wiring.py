@@ -703,7 +703,6 @@ def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Wor
 
 def load_ahead(config: Config) -> None:
     """Begin to load what the first call needs a second to load, beside the work until then."""
-
     from docpager.models.endpoint import load_sdk
 
     def load() -> None:

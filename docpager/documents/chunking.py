@@ -19,7 +19,7 @@ from itertools import accumulate
 from docpager.documents.normalise import one_line, whole_character_end
 from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument, TableSpan
 from docpager.protocols import TokenCounter
-from docpager.types import PAGE_SEPARATOR, Chunk, PageText
+from docpager.types import PAGE_SEPARATOR, PATH_JOINT, Chunk, PageText
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,6 @@ _ROOM = 0.96
 """Of what is guessed to fit: neighbouring units differ by some percent in characters a token."""
 _AHEAD = 64
 """Characters beyond a cut that boundaries look at."""
-_PATH_JOINT = " > "
 
 
 def chunk_document(
@@ -236,10 +235,10 @@ class _HeadingPaths:
         names = [self._title] if self._title else []
         names += [heading.title for heading in self._open if heading.title]
         distinct = [name for n, name in enumerate(names) if n == 0 or name != names[n - 1]]
-        path = _PATH_JOINT.join(distinct)
+        path = PATH_JOINT.join(distinct)
         while len(distinct) > 2 and self._counter.count(path) > self._limit:
             del distinct[1]  # the ends of a path say more than its middle
-            path = _PATH_JOINT.join(distinct)
+            path = PATH_JOINT.join(distinct)
         return self._counter.cut(path, self._limit).strip()
 
 
@@ -258,7 +257,7 @@ class _TableHeaders:
         if index < 0 or start >= self._tables[index].end:
             return path
         header = self._counter.cut(self._tables[index].header, self._limit).strip()
-        return f"{path}{_PATH_JOINT}{header}" if path else header
+        return f"{path}{PATH_JOINT}{header}" if path else header
 
 
 def _units(
