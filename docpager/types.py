@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from docpager.errors import Bound, FailureReason
 
@@ -236,9 +236,11 @@ class Passage:
         return self.passage_id.startswith("N")
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A passage's score in one half of a search; higher is better, always finite."""
+class Scored(NamedTuple):
+    """A passage's score in one half of a search; higher is better, always finite.
+
+    A tuple, because each search makes hundreds of them.
+    """
 
     passage_id: str
     score: float

@@ -337,7 +337,7 @@ class Archive:
 
     def passages(self, passage_ids: Sequence[str]) -> tuple[Passage, ...]:
         """These passages, in the order asked; ids that do not exist are left out."""
-        numbers = [int(match[1]) for name in passage_ids if (match := _PASSAGE_ID.fullmatch(name))]
+        numbers = [number for name in passage_ids if (number := _number_of(name))]
         if not numbers:
             return ()
         kept = self._kept_passages
@@ -354,14 +354,13 @@ class Archive:
 
     def passage_tokens(self, passage_ids: Sequence[str]) -> tuple[int, ...]:
         """Tokens of each passage as counted at ingest, in the order asked; 0 if unknown."""
-        rows, tokens = self._row_of, self._live.tokens
-        found = []
-        for name in passage_ids:
-            match = _PASSAGE_ID.fullmatch(name)
-            number = int(match.group(1)) if match else 0
-            row = int(rows[number]) if number < len(rows) else -1
-            found.append(int(tokens[row]) if row >= 0 and number else 0)
-        return tuple(found)
+        if not self.passage_count:
+            return (0,) * len(passage_ids)
+        rows = self._row_of
+        numbers = np.array([_number_of(name) for name in passage_ids], np.int64)
+        # Place 0 of the map is nobody's, as the numbers of passages begin at 1.
+        found = rows[np.where(numbers < len(rows), numbers, 0)]
+        return tuple(np.where(found >= 0, self._live.tokens[found], 0).tolist())
 
     def page(self, document: str, page_number: int) -> PageText:
         """One page (or section) of a ready document, by its exact name.
@@ -1056,6 +1055,12 @@ def open_writer(
         yield writer
     finally:
         writer.close()
+
+
+def _number_of(passage_id: str) -> int:
+    """The number of a stored passage; 0 where the id is of another kind."""
+    match = _PASSAGE_ID.fullmatch(passage_id)
+    return int(match[1]) if match else 0
 
 
 def _keep(kept: dict[K, V], key: K, value: V) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -54,18 +54,17 @@ def fuse(
 ) -> Half:
     """Reciprocal rank fusion: a passage scores 1 / (k + rank) for each half it stands in.
 
-    Ranks count from 1 in the best `depth` of each half, which comes best first.
+    Ranks count from 1 in the best `depth` of each half, which comes best first. Equal scores come
+    in the order of `passage_order`.
     """
     scores: dict[str, float] = {}
     for half in (lexical, vector):
-        for rank, hit in enumerate(half[:depth], start=1):
-            scores[hit.passage_id] = scores.get(hit.passage_id, 0.0) + 1 / (k + rank)
-    return in_order(Scored(name, round(score, DECIMALS)) for name, score in scores.items())
-
-
-def in_order(hits: Iterable[Scored]) -> Half:
-    """Hits in the one order of every ranking: score descending, then `passage_order`."""
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, *passage_order(hit.passage_id))))
+        for rank, (name, _) in enumerate(half[:depth], start=1):
+            scores[name] = scores.get(name, 0.0) + 1 / (k + rank)
+    ordered = sorted(
+        (-round(score, DECIMALS), passage_order(name), name) for name, score in scores.items()
+    )
+    return tuple([Scored(name, -negative) for negative, _, name in ordered])
 
 
 def best(numbers: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], depth: int) -> Half:
