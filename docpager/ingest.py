@@ -1,12 +1,12 @@
 """Files become stored documents: walk, plan, parse in workers, embed, commit in walk order.
 
-    walk ──> plan ──> parse and chunk ──> batch ══> embed ──> commit
-           (by hash)   (worker pool,     (bounded    (short bursts)
-                        in order)         queue)
+    walk ──> plan ──> parse and chunk ──> batch ══> embed ══> commit
+           (by hash)   (worker pool,     (bounded  (a batch  (short
+                        in order)         queue)    ahead)    bursts)
 
-The main thread walks, plans and collects what the workers have parsed; one thread behind it
-embeds and writes, so that neither waits for the other until the queue between them is full. What
-is in work is bounded everywhere, hence memory is flat.
+The main thread walks, plans and collects what the workers have parsed. One thread behind it
+writes: while it commits a batch, the next one is embedded beside it. None waits for another until
+what is between them is full. What is in work is bounded everywhere, hence memory is flat.
 
 The archive is open in short bursts only, so that others can read it meanwhile. A burst is one
 transaction of whole documents, committed in the order of the walk, so the numbers of passages
@@ -228,7 +228,7 @@ class _Batch:
 
 
 class _Behind:
-    """The thread that embeds and writes, one batch after the other, with one more waiting."""
+    """The thread that writes: a batch is committed while the next is embedded, and one waits."""
 
     def __init__(self, committer: _Committer) -> None:
         self._committer = committer
@@ -247,9 +247,8 @@ class _Behind:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._thread.is_alive():
-            self._committer.stop()
-            self._thread.join(_LEAVE_S)
+        self._committer.stop()
+        self._thread.join(_LEAVE_S)
 
     def put(self, batch: list[_Pending] | None) -> None:
         """Hand a batch over, as soon as the one before it is in work.
@@ -280,14 +279,17 @@ class _Behind:
 
     def _run(self) -> None:
         try:
-            while not self._committer.stopped:
+            embedding: _Embedding | None = None
+            batch: Sequence[_Pending] | None = ()
+            while batch is not None and not self._committer.stopped:
                 try:
                     batch = self._batches.get(timeout=_LOOK_EVERY_S)
                 except queue.Empty:
-                    continue
-                if batch is None:
-                    return
-                self._committer.commit(batch)
+                    batch = ()
+                if batch or embedding is not None:
+                    embedding = self._committer.advance(embedding, batch or ())
+            if embedding is not None:  # stopped: what is whole of it is kept
+                self._committer.advance(embedding, ())
         except BaseException as error:  # noqa: BLE001 - it is raised where the ingest is waited for
             self._error = error
 
@@ -303,7 +305,8 @@ class _Embedded:
     """By text hash; what the archive has already is not in it."""
     failed: dict[str, ModelError] = field(default_factory=dict)
     """By text hash."""
-    untried: frozenset[str] = frozenset()
+    untried: list[str] = field(default_factory=list)
+    """Text hashes that are still to be embedded."""
     fatal: ModelError | None = None
 
     def failure_of(self, chunks: Sequence[Chunk]) -> ModelError | None:
@@ -314,8 +317,51 @@ class _Embedded:
         return next((self.failed[name] for name in hashes if name in self.failed), None)
 
 
+class _Embedding:
+    """Steps on their way to be committed: their texts are embedded by a thread beside others."""
+
+    def __init__(self, pending: Sequence[_Pending]) -> None:
+        self.pending = pending
+        self.texts = {
+            chunk.text_hash: chunk.indexed_text for item in pending for chunk in item.chunks
+        }
+        """By hash."""
+        self.embedded = _Embedded()
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to write."""
+        return not all(item.step.recorded for item in self.pending)
+
+    def start(self, embed: Callable[[_Embedding], None]) -> None:
+        """Have `embed` work on this beside the caller."""
+
+        def run() -> None:
+            try:
+                embed(self)
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                self._error = error
+
+        # A daemon, as the thread that writes is.
+        self._thread = threading.Thread(target=run, name="docpager-embedder", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Return as soon as all is embedded.
+
+        Raises:
+            DocpagerError: what ended the thread.
+        """
+        if self._thread is not None:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+
 class _Committer:
-    """Embeds and commits steps in order, in short bursts."""
+    """Commits steps in order, in short bursts, and has those after them embedded meanwhile."""
 
     def __init__(
         self,
@@ -338,6 +384,7 @@ class _Committer:
         self._total = total
         self._failed_batches = 0
         self._failed = 0
+        self._opening = threading.Lock()
         self._stop = threading.Event()
         self._committed: dict[str, str | DocumentError] = {}
         """By name, what this ingest stored (the content hash) or why it could not."""
@@ -359,60 +406,76 @@ class _Committer:
         """Keep that these files are to be read, so that an ingest cut short is seen to be."""
         if not files:
             return
-        with self._watch.stage("write"), self._open_writer() as writer, writer.together():
+        with self._burst() as writer, writer.together():
             for file in files:
                 writer.record(row_of(Step(file, "added", attempts=0), "pending"))
 
-    def commit(self, pending: Sequence[_Pending]) -> None:
-        """Embed steps, then commit them in order.
+    def advance(self, ready: _Embedding | None, following: Sequence[_Pending]) -> _Embedding | None:
+        """Commit `ready` when it is embedded; meanwhile begin with the steps that follow, if any.
 
         Raises:
             ModelError: embedding cannot go on; what was complete before it is committed.
         """
-        while pending:
-            embedded = self._embed(pending)
-            done = self._commit_burst(pending, embedded)
-            if embedded.fatal is not None:
-                raise embedded.fatal
-            if self.stopped:
-                return
-            pending = pending[done:]
+        ready = ready or _Embedding(())
+        ready.wait()
+        fatal = ready.embedded.fatal
+        begun = _Embedding(following) if following and fatal is None else None
+        # What is in work is not asked for again.
+        wanted = [] if begun is None else [name for name in begun.texts if name not in ready.texts]
+        if wanted or ready.changes:
+            with self._burst() as writer:
+                if begun is not None and wanted:
+                    begun.embedded.untried = _in_order(wanted, writer.missing_vectors(wanted))
+                    begun.start(self._embed)
+                outcomes = self._commit_burst(ready, writer)
+        else:
+            outcomes = _as_recorded(ready.pending)
+        for outcome in outcomes:
+            self._finish(outcome)
+        if fatal is not None:
+            raise fatal
+        rest = ready.pending[len(outcomes) :]
+        if rest and not self.stopped:
+            if begun is not None:
+                begun.wait()
+            self.advance(self.advance(None, rest), ())
+        return begun
 
     def finish(self, gone: Sequence[str], dropped: Sequence[str], prune: bool) -> None:
         """Forget what is dropped, and what is gone if that was asked for; compact the archive."""
         names = [*dropped, *(gone if prune else ())]
         if names or self.passages:
-            with self._watch.stage("write"), self._open_writer() as writer:
+            with self._burst() as writer:
                 if names:
                     writer.remove(names)
                 writer.compact()
         self.outcomes += [FileOutcome(name, "removed" if prune else "gone") for name in gone]
 
+    @contextmanager
+    def _burst(self) -> Iterator[ArchiveWriter]:
+        """The archive, open for as long as it takes to write something."""
+        # The thread that embeds keeps what was paid for, while the one that writes commits.
+        with self._opening, self._watch.stage("write"), self._open_writer() as writer:
+            yield writer
+
     # ---- vectors
 
-    def _embed(self, pending: Sequence[_Pending]) -> _Embedded:
-        texts = {chunk.text_hash: chunk.indexed_text for item in pending for chunk in item.chunks}
-        embedded = _Embedded()
-        if not texts:
-            return embedded
-        with self._watch.stage("write"), self._open_writer() as writer:
-            missing = writer.missing_vectors(tuple(texts))
-        untried = [text_hash for text_hash in texts if text_hash in missing]
-        while untried and embedded.fatal is None and not self.stopped:
-            batch = untried[: self._embedder.batch_size]
-            self._embed_batch(batch, [texts[text_hash] for text_hash in batch], embedded)
+    def _embed(self, batch: _Embedding) -> None:
+        embedded = batch.embedded
+        while embedded.untried and embedded.fatal is None and not self.stopped:
+            hashes = embedded.untried[: self._embedder.batch_size]
+            self._embed_batch(hashes, [batch.texts[name] for name in hashes], embedded)
             if embedded.fatal is None:
-                del untried[: len(batch)]
+                del embedded.untried[: len(hashes)]
             full = self._paid or len(embedded.vectors) >= self._flush_at.vectors
-            if full and untried and embedded.vectors:  # the last are kept with their documents
-                with self._watch.stage("write"), self._open_writer() as writer:
+            if full and embedded.untried and embedded.vectors:
+                # The last are kept with their documents.
+                with self._burst() as writer:
                     _put(writer, embedded.vectors)
                 embedded.vectors.clear()
         if embedded.fatal is not None:
             # The endpoint is at fault, so no document is blamed for what it did not answer.
-            untried, embedded.failed = [*embedded.failed, *untried], {}
-        embedded.untried = frozenset(untried)
-        return embedded
+            embedded.failed.clear()
 
     def _embed_batch(
         self, hashes: Sequence[str], texts: Sequence[str], embedded: _Embedded
@@ -432,34 +495,26 @@ class _Committer:
 
     # ---- documents
 
-    def _commit_burst(self, pending: Sequence[_Pending], embedded: _Embedded) -> int:
-        """Commit pending steps in order; returns how many, which is all but in rare cases."""
-        outcomes = []
-        if all(item.step.recorded for item in pending):
-            outcomes = [_outcome(item.step, item.step.error) for item in pending]
-        else:
-            with self._watch.stage("write"), self._open_writer() as writer:
-                _put(writer, embedded.vectors)
-                committable = self._committable(pending, embedded, writer)
-                with writer.together():
-                    outcomes = [self._commit(item, embedded, writer) for item in committable]
-        for outcome in outcomes:
-            self._finish(outcome)
-        return len(outcomes)
+    def _commit_burst(self, ready: _Embedding, writer: ArchiveWriter) -> list[FileOutcome]:
+        """Commit steps in order; returns what came of them, which is all but in rare cases."""
+        if not ready.changes:
+            return _as_recorded(ready.pending)
+        _put(writer, ready.embedded.vectors)
+        committable = self._committable(ready, writer)
+        with writer.together():
+            return [self._commit(item, ready.embedded, writer) for item in committable]
 
-    def _committable(
-        self, pending: Sequence[_Pending], embedded: _Embedded, writer: ArchiveWriter
-    ) -> Sequence[_Pending]:
+    def _committable(self, ready: _Embedding, writer: ArchiveWriter) -> Sequence[_Pending]:
         """The first of the pending steps, up to one that lacks vectors."""
-        hashes = {chunk.text_hash for item in pending for chunk in item.chunks}
-        # What was there a moment ago may have gone with a document that someone else removed.
-        lacking = writer.missing_vectors(tuple(hashes)) - embedded.failed.keys()
+        # What was there a moment ago may have gone with a document that someone else removed, or
+        # failed with the batch before.
+        lacking = writer.missing_vectors(tuple(ready.texts)) - ready.embedded.failed.keys()
         if not lacking:
-            return pending
-        for done, item in enumerate(pending):
+            return ready.pending
+        for done, item in enumerate(ready.pending):
             if not lacking.isdisjoint(chunk.text_hash for chunk in item.chunks):
-                return pending[:done]
-        return pending
+                return ready.pending[:done]
+        return ready.pending
 
     def _commit(self, item: _Pending, embedded: _Embedded, writer: ArchiveWriter) -> FileOutcome:
         step, result = item.step, item.result
@@ -538,6 +593,14 @@ class _Committer:
                 self._failed,
             )
         )
+
+
+def _in_order(hashes: Sequence[str], chosen: frozenset[str]) -> list[str]:
+    return [name for name in hashes if name in chosen]
+
+
+def _as_recorded(pending: Sequence[_Pending]) -> list[FileOutcome]:
+    return [_outcome(item.step, item.step.error) for item in pending]
 
 
 def _put(writer: ArchiveWriter, vectors: dict[str, Vectors]) -> None:

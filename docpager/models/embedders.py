@@ -61,7 +61,7 @@ class StaticEmbedder:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         parts = self._parts
         for start in range(0, len(texts), self.batch_size):
-            batch = [repaired(text) for text in texts[start : start + 256]]
+            batch = [_spaced(repaired(text)) for text in texts[start : start + 256]]
             encoded = parts.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             for row, tokens in enumerate(encoded, start):
                 # One text at a time stays in the processor's cache: 8 times faster than a
@@ -74,6 +74,7 @@ class StaticEmbedder:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
+        from tokenizers.normalizers import Sequence as Sequential
 
         folder = _installed_folder("wordllama")
         try:
@@ -86,6 +87,9 @@ class StaticEmbedder:
                 f"The static embedder's weights in {folder} cannot be read: {error}. "
                 "Reinstall docpager with its pinned dependencies."
             ) from error
+        # `_spaced` does what its normalizer would, at once for a text: a seventh of the time less.
+        tokenizer.normalizer = Sequential([])
+        tokenizer.encode_special_tokens = True  # `<s>` in a document is text
         return _StaticParts(tokenizer, weights["embedding.weight"].astype(np.float32))
 
 
@@ -222,6 +226,11 @@ def _installed_folder(package: str) -> Path:
             "Reinstall docpager with its dependencies."
         )
     return Path(next(iter(found.submodule_search_locations)))
+
+
+def _spaced(text: str) -> str:
+    """A text as the tokenizer's vocabulary has it: `▁` before it and for each space."""
+    return "▁" + text.replace(" ", "▁") if text else ""
 
 
 def _unit(vectors: Vectors) -> Vectors:

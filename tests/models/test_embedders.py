@@ -7,13 +7,15 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from docpager.errors import ModelError
-from docpager.models.embedders import OpenAIEmbedder, StaticEmbedder
+from docpager.models.embedders import OpenAIEmbedder, StaticEmbedder, _installed_folder
 from docpager.models.endpoint import Endpoint
 from docpager.protocols import Embedder, Vectors
+from docpager.surrogates import repaired
 from docpager.testing import (
     CharacterCounter,
     FrozenClock,
@@ -25,6 +27,10 @@ from docpager.testing import (
 from docpager.types import PROBE_TEXT
 
 STATIC = StaticEmbedder()
+PUBLISHED = Tokenizer.from_file(
+    str(_installed_folder("wordllama") / "tokenizers" / "l2_supercat_tokenizer_config.json")
+)
+PUBLISHED.encode_special_tokens = True
 
 
 def similarity(left: str, right: str) -> float:
@@ -46,6 +52,15 @@ def test_static_vectors_are_finite_units_whatever_the_text(texts: list[str]) -> 
 @pytest.mark.parametrize("text", ["", " ", "\ud800", "\x00", "\U0001f9ff" * 50, "½" * 3000])
 def test_a_text_of_no_words_has_a_vector_too(text: str) -> None:
     assert np.isclose(np.linalg.norm(STATIC.embed([text])[0]), 1.0, atol=1e-5)
+
+
+@given(st.text(st.sampled_from("ab \n▁é中🎉.1<s>") | st.characters(), max_size=80))
+def test_static_vectors_are_means_over_the_tokens_of_the_published_tokenizer(text: str) -> None:
+    weights = STATIC._parts.weights
+    tokens = PUBLISHED.encode(repaired(text), add_special_tokens=False).ids
+    total = weights[tokens].sum(axis=0)
+    assume(np.linalg.norm(total) > 1e-3)
+    assert np.allclose(STATIC.embed([text])[0], total / np.linalg.norm(total), atol=1e-6)
 
 
 def test_a_vector_does_not_depend_on_its_company() -> None:
