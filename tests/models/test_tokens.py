@@ -10,14 +10,18 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import tiktoken
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from docpager.models import vocabularies
 from docpager.models.tokens import VocabularyCounter, counter_for
+from docpager.models.vocabularies import VocabularyName
 from docpager.protocols import TokenCounter
 
 FOLDER = Path(tempfile.gettempdir()) / "docpager-tests" / "vocabularies"
 O200K = "fb374d419588a4632f3f557e76b4b70aebbca790"
+PREPARED = f"o200k_base-{tiktoken.__version__}.prepared"
 
 EXACT = counter_for("gpt-4o", FOLDER)
 ESTIMATE = counter_for("qwen2.5-coder", FOLDER)
@@ -134,7 +138,26 @@ def digest(path: Path) -> str:
 def test_several_processes_may_lay_out_the_vocabulary_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "vocabularies"
     assert outcomes([fresh_count(folder) for _ in range(2)]) == ["2", "2"]
-    assert [path.name for path in folder.iterdir()] == [O200K]
+    assert {path.name for path in folder.iterdir()} == {O200K, PREPARED}
+
+
+def test_what_was_prepared_is_used_while_it_is_sound(tmp_path: Path) -> None:
+    assert outcomes([fresh_count(tmp_path)]) == ["2"]
+    (tmp_path / O200K).unlink()
+    assert outcomes([fresh_count(tmp_path)]) == ["2"]
+    assert not (tmp_path / O200K).exists()
+    whole = (tmp_path / PREPARED).read_bytes()
+    for damaged in (b"", b"{}", whole[:-1], whole.replace(b"hello", b"jello")):
+        (tmp_path / PREPARED).write_bytes(damaged)
+        assert outcomes([fresh_count(tmp_path)]) == ["2"]
+        assert (tmp_path / PREPARED).read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+def test_what_was_prepared_is_what_tiktoken_reads(name: VocabularyName, tmp_path: Path) -> None:
+    parts = vocabularies._parts(name, tmp_path)
+    vocabularies._write_prepared(parts, tmp_path / "prepared")
+    assert vocabularies._read_prepared(tmp_path / "prepared") == parts
 
 
 def test_a_damaged_file_is_replaced_and_not_fetched(tmp_path: Path) -> None:
