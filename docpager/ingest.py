@@ -391,6 +391,7 @@ class _Committer:
         self.outcomes: list[FileOutcome] = []
         self.passages = 0
         self.pages = 0
+        self.sections = 0
         self.bytes = 0
 
     @property
@@ -578,6 +579,7 @@ class _Committer:
         self._watch.add("read", result.seconds)
         self.passages += stored.passages
         self.pages += stored.pages
+        self.sections += 0 if stored.paged else stored.pages
         self.bytes += result.size
 
     def _finish(self, outcome: FileOutcome) -> None:
@@ -685,6 +687,7 @@ def _report(committer: _Committer, found: Walk, watch: _Stopwatch) -> IngestRepo
         ignored=len(found.left_out),
         passages=committer.passages,
         pages=committer.pages,
+        sections=committer.sections,
         elapsed_s=watch.elapsed,
         files=tuple(committer.outcomes),
         left_out=found.left_out,

@@ -453,6 +453,7 @@ def report_record(
             for file in report.files
         ],
         "gone": report.gone,
+        "sections": report.sections,
     }
     if full:
         record["ignored_files"] = [
@@ -470,8 +471,19 @@ def report_record(
 def report_text(report: IngestReport, *, full: bool = False) -> str:
     """What was done, without the kinds of which there were none; `full` lists what was ignored."""
     counts = [f"{getattr(report, name)} {name}" for name in _COUNTS if getattr(report, name)]
-    size = f"{report.pages} pages and {report.passages} passages in {report.elapsed_s:.1f} s"
-    lines = [f"{', '.join(counts) or 'nothing to do'}: {size}"]
+    sizes = ", ".join(
+        f"{count} {_unit(count, name)}"
+        for count, name in (
+            (report.pages - report.sections, "page"),
+            (report.sections, "section"),
+            (report.passages, "passage"),
+        )
+        if count
+    )
+    lines = [
+        f"{', '.join(counts) or 'nothing to do'}: {sizes or 'nothing new'} "
+        f"in {report.elapsed_s:.1f} s"
+    ]
     if report.gone:
         lines.append("gone: the file is there no more; --prune forgets the document")
         lines += [f"  {file.path}" for file in report.files if file.status == "gone"]

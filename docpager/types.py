@@ -205,6 +205,8 @@ class IngestReport:
     passages: int
     """Stored by this ingest, as are `pages`."""
     pages: int
+    """Sections of files without pages among them."""
+    sections: int
     elapsed_s: float
     files: tuple[FileOutcome, ...]
     """In walk order, then what was removed or is gone."""

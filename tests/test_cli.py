@@ -354,6 +354,7 @@ def test_ingest_tells_what_was_done_in_the_contracts_keys(desk: Desk) -> None:
         "elapsed_s",
         "files",
         "gone",
+        "sections",
     ]
     # What is still failed from before is named again, and stays exit code 3.
     assert result.exit_code == 3
