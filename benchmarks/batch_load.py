@@ -34,7 +34,7 @@ from docpager.messages import AssistantMessage
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, call, wire_reply
 from docpager.types import Usage
 
-FACTS = 40
+FACTS = 16
 SEARCHES = 3
 """Before the answer: so a question takes four calls."""
 

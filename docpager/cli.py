@@ -29,6 +29,8 @@ BROKEN_PIPE = 141
 INTERNAL_FAULT = 70
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRECEDENCE = (INTERRUPTED, 2, 3, 4, 5, 1, 6, 0)
+_M_ARENA_MAX = -8
+"""Of glibc's `mallopt`."""
 """Which exit code stands where several apply."""
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -281,6 +283,7 @@ def ingest(
     """
     from docpager import api, render
 
+    _use_one_arena()
     shown = config.progress and not config.quiet and not config.json
     with render.IngestProgress(shown, config.color) as progress:
         report = api.ingest_paths(
@@ -364,6 +367,20 @@ def _typed(text: str) -> str:
 
 def _is_undecoded(text: str) -> bool:
     return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def _use_one_arena() -> None:
+    """Let all threads allocate from one arena of glibc; elsewhere nothing is done.
+
+    Each thread has one of its own otherwise, and what DuckDB frees in one is of no use to others:
+    an ingest of 370,000 passages grew from 200 to 430 MB between its bursts within 18 minutes.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        if hasattr(library, "mallopt"):
+            library.mallopt(_M_ARENA_MAX, 1)
 
 
 def answer_exit_code(answer: Answer) -> int:

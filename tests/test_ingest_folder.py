@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,9 @@ from docpager.cli import main
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, hash_embeddings
 from tests.documents.making import docx, examples, msg, paragraph, xls
 from tests.folders import LIMITS, put_bad, put_good
+
+
+PROJECT = Path(__file__).parent.parent
 
 
 def run(folder: Path, *arguments: str) -> Result:
@@ -332,15 +336,18 @@ def test_a_hundred_thousand_small_files_are_all_ready(tmp_path: Path) -> None:
 @pytest.mark.bars
 @pytest.mark.timeout(3600 * 2)
 def test_a_gigabyte_of_text_is_ingested_in_half_of_one(tmp_path: Path) -> None:
+    # Words of a language, of about as many tokens as text has; each file has a name of its own.
     draw = random.Random(1)
-    words = [
-        "".join(draw.choices("abcdefghijklmnopqrst", k=draw.randint(2, 9))) for _ in range(50_000)
-    ]
+    paths = [*PROJECT.glob("docs/*.md"), *PROJECT.glob("sample_docs/**/*.md")]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    words = sorted({word for text in texts for word in re.findall(r"[a-z]{2,}", text)})
+    assert len(words) > 1_000
     (tmp_path / "corpus").mkdir()
     for number in range(10_000):
         with open(tmp_path / "corpus" / f"{number:05}.txt", "w") as file:
-            for _ in range(100):
-                file.write(" ".join(draw.choices(words, k=155)).capitalize() + ".\n\n")
+            while file.tell() < 100_000:
+                sentence = " ".join(draw.choices(words, k=155)).capitalize()
+                file.write(f"{sentence} in {number}.\n\n")
     began = time.monotonic()
     process = start(tmp_path, "ingest", "corpus", "--profile", "--workers", "2")
     _, err, peak = watched(process)

@@ -17,6 +17,8 @@ from docpager.types import PageRef, PageText, Passage, Scored
 _LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)
 _HEADER_TOKENS = 24
 """Of the line above a passage: its id, a document's name, a page."""
+_LONGEST_FIRST_LINE = "Showing 400 of 400 results (page 100/100)"
+"""Above the passages of a page, but for a rare remark."""
 _CUT_MARGIN = 32
 """Tokens: what comes nearer than this to the room that is left is counted piece by piece."""
 
@@ -43,8 +45,7 @@ class _CachedRanking:
 class ArchivalMemory:
     """Searches documents and the model's inserts together, and reads documents page by page.
 
-    `budget` is the most tokens that one result may take, constant for a run; `scale` is how many
-    of the chat's tokens one stored token is worth.
+    `budget` is the most tokens that one result may take, constant for a run.
     """
 
     def __init__(
@@ -64,6 +65,8 @@ class ArchivalMemory:
         self._budget = budget
         self._text_cost = text_cost
         self._rankings: dict[str, _CachedRanking] = {}
+        self._counted: dict[str, int] = {}
+        """What passages take as they are shown, for one search."""
 
     def search(self, query: str, page: int) -> Shown:
         """Page `page` (0-based) of the ranking for `query`.
@@ -74,6 +77,7 @@ class ArchivalMemory:
         query = " ".join(query.split())
         if not query:
             raise FunctionError("query is empty. Give words or a question to search for.")
+        self._counted.clear()
         ranking, changed = self._ranking(query)
         last = len(ranking.slices) - 1
         if page > last:
@@ -129,7 +133,8 @@ class ArchivalMemory:
             return cached, False
         ordered = self._fused(query)
         costs = self._costs(ordered)
-        ranking = _CachedRanking(ordered, page_slices(costs, self._budget), *state)
+        room = self._budget - self._text_cost(_LONGEST_FIRST_LINE) - _CUT_MARGIN
+        ranking = _CachedRanking(ordered, page_slices(costs, room), *state)
         self._rankings[query] = ranking
         return ranking, cached is not None
 
@@ -159,24 +164,45 @@ class ArchivalMemory:
         return tuple(by_id[name] for name in passage_ids if name in by_id)
 
     def _costs(self, ordered: Sequence[Scored]) -> list[int]:
-        """What each hit will take of a page, from the token counts made at ingest."""
-        scale = self._text_cost("measure " * 50) / max(1, self._counter.count("measure " * 50))
+        """What each hit takes of a page.
+
+        Those of the first page are counted; for the others, it is the token counts made at ingest,
+        in the measure of those.
+        """
         ids = [scored.passage_id for scored in ordered]
         inserts = {insert.passage_id: insert.tokens for insert in self._session.inserts}
         stored = zip(ids, self._store.passage_tokens(ids), strict=True)
-        return [
-            int(scale * (inserts.get(name, tokens) + _HEADER_TOKENS)) + 1 for name, tokens in stored
-        ]
+        sizes = [inserts.get(name, tokens) + _HEADER_TOKENS for name, tokens in stored]
+        first_page = page_slices(sizes, self._budget)[0]
+        counted: list[int] = []
+        for passage in self._passages(ids[first_page]):
+            counted.append(self._cost(self._whole(passage)))
+            if sum(counted) > self._budget:
+                break
+        scale = sum(counted) / max(1, sum(sizes[: len(counted)]))
+        return [*counted, *(int(scale * size) + 1 for size in sizes[len(counted) :])]
+
+    def _cost(self, whole: str) -> int:
+        """Tokens of a passage as it is shown; counted once for the page's size and its text."""
+        if whole not in self._counted:
+            self._counted[whole] = self._text_cost(whole)
+        return self._counted[whole]
+
+    def _whole(self, passage: Passage) -> str:
+        return f"{self._header(passage)}\n{fenced(passage.text)}"
+
+    def _header(self, passage: Passage) -> str:
+        return passage_header(passage, before=passage.passage_id in self._session.shown)
 
     def _render(self, first: str, passages: Sequence[Passage], next_page: int | None) -> Shown:
         lines = [first]
         room = self._budget - self._text_cost(first)
         pages: dict[PageRef, None] = {}
         for passage in passages:
-            header = passage_header(passage, before=passage.passage_id in self._session.shown)
-            whole = f"{header}\n{fenced(passage.text)}"
-            cost = self._text_cost(whole)
+            whole = self._whole(passage)
+            cost = self._cost(whole)
             if cost > room - _CUT_MARGIN:
+                header = self._header(passage)
                 whole = f"{header}\n{self._cut(passage, room - self._text_cost(header))}"
                 cost = self._text_cost(whole)
             lines.append(whole)
