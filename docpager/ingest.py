@@ -468,9 +468,8 @@ class _Committer:
             self._embed_batch(hashes, [batch.texts[name] for name in hashes], embedded)
             if embedded.fatal is None:
                 del embedded.untried[: len(hashes)]
-            full = self._paid or len(embedded.vectors) >= self._flush_at.vectors
-            if full and embedded.untried and embedded.vectors:
-                # The last are kept with their documents.
+            full = len(embedded.vectors) >= self._flush_at.vectors and embedded.untried
+            if embedded.vectors and (self._paid or full):
                 with self._burst() as writer:
                     _put(writer, embedded.vectors)
                 embedded.vectors.clear()

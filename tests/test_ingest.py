@@ -340,6 +340,23 @@ def test_vectors_that_were_paid_for_are_kept_before_their_document_is(bench: Ben
     assert len(bench.embedder.asked) == 4 and bench.archive.passage_count == 12
 
 
+def test_what_was_paid_for_is_kept_where_its_document_cannot_be(bench: Bench) -> None:
+    for number in range(6):
+        bench.put(f"{number}.txt", f"Words of {number}.")
+    real = bench.archive.store
+
+    def store(document: Document, *rest: Any) -> Document:
+        raise ArchiveError("The disk is full.")
+
+    bench.archive.store = store  # type: ignore[method-assign]
+    with pytest.raises(ArchiveError):
+        bench.run(paid=True)
+    bench.archive.store = real  # type: ignore[method-assign]
+    assert len(bench.embedder.asked) == 6
+    assert bench.run(paid=True).added == 6
+    assert bench.embedder.asked == []
+
+
 def test_one_failed_embedding_call_fails_its_documents_until_the_next_run(bench: Bench) -> None:
     for number in range(12):
         bench.put(f"{number:02}.txt", f"Words of {number}.")

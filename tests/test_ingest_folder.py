@@ -23,7 +23,6 @@ from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, has
 from tests.documents.making import docx, examples, msg, paragraph, xls
 from tests.folders import LIMITS, put_bad, put_good
 
-
 PROJECT = Path(__file__).parent.parent
 
 
