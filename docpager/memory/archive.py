@@ -699,9 +699,6 @@ class ArchiveFile:
             if row.name != old_name:
                 self._forget([row.name])
             self._update_document(old_name, row)
-            self._connection.execute(
-                "UPDATE document SET duplicate_of = ? WHERE duplicate_of = ?", [row.name, old_name]
-            )
 
     def remove(self, names: Sequence[str]) -> int:
         """Forget documents; returns how many passages went. Unused vectors go with them.
@@ -770,6 +767,7 @@ class ArchiveFile:
                 " AND name IN (SELECT unnest(?::VARCHAR[]))",
                 [waiting.replaced],
             )
+        self._apply_updates(waiting.updates)
         self._insert_documents(waiting.documents)
         self._insert_pages(waiting.pages)
         self._insert_passages(waiting.passages)
@@ -903,26 +901,38 @@ class ArchiveFile:
             db.insert_rows(self._connection, "document", columns)
 
     def _update_document(self, name: str, document: Document) -> None:
-        self._insert_waiting()
-        changed = self._connection.execute(
-            "UPDATE document SET name = ?, content_hash = ?, size = ?, root = ?, mtime_ns = ?,"
-            " reader = coalesce(nullif(?, ''), reader)"
-            " WHERE name = ? AND state = 'ready' RETURNING id",
-            [
-                document.name,
-                document.content_hash,
-                document.size,
-                document.root,
-                document.mtime_ns,
-                document.reader,
-                name,
-            ],
-        ).fetchall()
-        if not changed:
+        """Give a ready document another name, place and time, together with others."""
+        waiting = self._waiting
+        assert waiting is not None
+        if waiting.documents or waiting.updated & {name, document.name}:
+            self._insert_waiting()
+        if self._state_of(name) != "ready":
             raise ArchiveError(f"There is no stored document {name}. Ingest it first.")
-        if self._states is not None:
-            self._states.pop(name, None)
-            self._states[document.name] = "ready"
+        waiting.updates.append((name, document))
+        waiting.updated |= {name, document.name}
+        assert self._states is not None
+        del self._states[name]
+        self._states[document.name] = "ready"
+
+    def _apply_updates(self, updates: Sequence[tuple[str, Document]]) -> None:
+        if not updates:
+            return
+        columns: dict[str, npt.NDArray[Any]] = {"old_name": db.strings(old for old, _ in updates)}
+        for name in ("name", "content_hash", "root", "reader", "size", "mtime_ns"):
+            values = [getattr(document, name) for _, document in updates]
+            kind = _DOCUMENT_TYPES.get(name)
+            columns[name] = db.strings(values) if kind is None else np.array(values, kind)
+        with db.new_rows(self._connection, columns):
+            self._connection.execute(
+                "UPDATE document SET name = n.name, content_hash = n.content_hash, size = n.size,"
+                " root = n.root, mtime_ns = n.mtime_ns,"
+                " reader = coalesce(nullif(n.reader, ''), document.reader) FROM new_rows n"
+                " WHERE document.name = n.old_name AND state = 'ready'"
+            )
+            self._connection.execute(
+                "UPDATE document SET duplicate_of = n.name FROM new_rows n"
+                " WHERE duplicate_of = n.old_name AND n.name <> n.old_name"
+            )
 
     def _insert_pages(self, pages: Sequence[tuple[int, PageText]]) -> None:
         columns = {
@@ -1014,6 +1024,10 @@ class _Waiting:
         """Start anew, but for the vectors."""
         self.replaced: list[str] = []
         """Names whose rows, which have no text, go first."""
+        self.updates: list[tuple[str, Document]] = []
+        """By their old names, ready documents that have another name, place or time."""
+        self.updated: set[str] = set()
+        """Old and new names of `updates`."""
         self.documents: list[tuple[int, Document]] = []
         self.names: set[str] = set()
         """Of `documents`."""

@@ -299,26 +299,38 @@ def _migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[Migrati
             connection.execute("INSERT INTO migration VALUES (?, ?)", [number, migration.name])
 
 
+@contextmanager
+def new_rows(
+    connection: duckdb.DuckDBPyConnection, columns: Mapping[str, npt.NDArray[np.generic]]
+) -> Iterator[None]:
+    """Within it, queries see a table `new_rows` of equally long columns by name.
+
+    Strings are in arrays of objects (`strings`).
+    """
+    connection.register("new_rows", columns)
+    try:
+        yield
+    finally:
+        connection.unregister("new_rows")
+
+
 def insert_rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     columns: Mapping[str, npt.NDArray[np.generic]],
     conflict: str = "",
 ) -> int:
-    """Append rows, given as equally long columns by name; returns how many were taken.
+    """Append rows, as `new_rows` takes them; returns how many were taken.
 
-    Strings are in arrays of objects. `conflict` is an `ON CONFLICT` clause.
+    `conflict` is an `ON CONFLICT` clause.
     """
-    connection.register("new_rows", columns)
-    try:
+    with new_rows(connection, columns):
         ((taken,),) = connection.execute(
             f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {conflict}"
         ).fetchall()
-    finally:
-        connection.unregister("new_rows")
     return int(taken)
 
 
 def strings(values: Iterable[str | None]) -> npt.NDArray[np.object_]:
-    """A column of strings for `insert_rows`; None is NULL."""
+    """A column of strings for `new_rows`; None is NULL."""
     return np.array(list(values), dtype=object)

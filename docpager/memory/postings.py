@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from docpager.memory.db import transaction
+from docpager.memory.db import new_rows, transaction
 from docpager.types import TermStatistics
 
 if TYPE_CHECKING:
@@ -215,15 +215,12 @@ def insert_segment(
     }
     if not len(rows["term"]):
         return
-    connection.register("new_posting", rows)
-    try:
+    with new_rows(connection, rows):
         connection.execute(
             "INSERT INTO fresh_posting SELECT ?, term, list(number ORDER BY number),"
-            " list(n ORDER BY number) FROM new_posting GROUP BY term ORDER BY term",
+            " list(n ORDER BY number) FROM new_rows GROUP BY term ORDER BY term",
             [segment],
         )
-    finally:
-        connection.unregister("new_posting")
 
 
 def has_fresh(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -453,6 +453,73 @@ def test_what_is_changed_together_is_one_change(library: Library) -> None:
         assert store.page("c/p", 1).text == EULER[0]
         assert store.passage_count == len(CHINESE) + len(EULER)
         assert len(store.vector_search(EMBEDDER.embed(["x"])[0], 99)) == store.passage_count
+
+
+NAMES = st.sampled_from(["c/a", "c/b", "c/d", "c/e"])
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["move", "touch", "copy", "fail", "store", "forget"]), NAMES, NAMES),
+    max_size=8,
+)
+
+
+def change(writer: ArchiveWriter, kind: str, name: str, other: str, at: int) -> None:
+    """One change; what cannot be done is left."""
+    states = {document.name: document.state for document in writer.documents()}
+    if kind in {"move", "touch"} and states.get(name) != "ready":
+        return
+    match kind:
+        case "move":
+            writer.rename(name, row(other, f"moved {at}", mtime_ns=at, reader="r"))
+        case "touch":
+            writer.record(row(name, f"touched {at}", mtime_ns=at))
+        case "copy":
+            writer.record(row(name, state="duplicate", duplicate_of=other))
+        case "fail":
+            writer.record(row(name, state="failed", reason="empty", message=f"{at}"))
+        case "store":
+            put(writer, name, GAUSS)
+        case _:
+            writer.remove([name])
+
+
+@settings(max_examples=20, deadline=None)
+@given(CHANGES)
+def test_changes_of_a_file_come_to_what_they_do_in_memory(
+    changes: list[tuple[str, str, str]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        ends = []
+        for made in (FileLibrary, MemoryLibrary):
+            library: Library = made(Path(folder))
+            fill(library, {"c/a": EULER, "c/b": CHINESE})
+            with library.writing() as writer:
+                for at, (kind, name, other) in enumerate(changes):
+                    change(writer, kind, name, other, at)
+            with library.reading() as store:
+                ends.append(store.documents())
+        assert ends[0] == ends[1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(["c/a", "c/b", "c/d"]), st.permutations(["c/a", "c/b", "c/d"]))
+def test_moves_together_come_to_what_they_do_one_by_one(first: list[str], then: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        ends = []
+        for together in (False, True):
+            place = Path(folder) / str(together)
+            place.mkdir()
+            library = FileLibrary(place)
+            fill(library, {"c/a": EULER, "c/b": CHINESE})
+            moves = list(zip([*first, *then], [*then, *first], strict=True))
+            with library.writing() as writer, writer.together() if together else nullcontext():
+                held = {"c/a", "c/b"}
+                for at, (old, new) in enumerate(moves):
+                    if old in held:
+                        writer.rename(old, row(new, f"moved {at}", mtime_ns=at))
+                        held = (held - {old}) | {new}
+            with library.reading() as store:
+                ends.append(store.documents())
+        assert ends[0] == ends[1]
 
 
 def test_of_changes_together_none_is_kept_where_one_fails(library: Library) -> None:
