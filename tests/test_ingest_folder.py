@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -335,24 +336,30 @@ def test_a_hundred_thousand_small_files_are_all_ready(tmp_path: Path) -> None:
 @pytest.mark.bars
 @pytest.mark.timeout(3600 * 2)
 def test_a_gigabyte_of_text_is_ingested_in_half_of_one(tmp_path: Path) -> None:
-    # Words of a language, of about as many tokens as text has; each file has a name of its own.
-    draw = random.Random(1)
-    paths = [*PROJECT.glob("docs/*.md"), *PROJECT.glob("sample_docs/**/*.md")]
-    texts = [path.read_text(encoding="utf-8") for path in paths]
-    words = sorted({word for text in texts for word in re.findall(r"[a-z]{2,}", text)})
-    assert len(words) > 1_000
-    (tmp_path / "corpus").mkdir()
-    for number in range(10_000):
-        with open(tmp_path / "corpus" / f"{number:05}.txt", "w") as file:
-            while file.tell() < 100_000:
-                sentence = " ".join(draw.choices(words, k=155)).capitalize()
-                file.write(f"{sentence} in {number}.\n\n")
+    put_natural(tmp_path / "corpus", files=10_000, characters=100_000)
     began = time.monotonic()
     process = start(tmp_path, "ingest", "corpus", "--profile", "--workers", "2")
     _, err, peak = watched(process)
     print(f"1 GB in {time.monotonic() - began:.0f} s, main process {peak} MB\n{err}")
     assert process.returncode == 0
     assert peak < 500
+
+
+def put_natural(folder: Path, files: int, characters: int) -> None:
+    """Files of 200,000 words, of which number n comes 1 / n as often as the first, as in text."""
+    draw = random.Random(1)
+    paths = [*PROJECT.glob("docs/*.md"), *PROJECT.glob("sample_docs/**/*.md")]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    words = sorted({word for text in texts for word in re.findall(r"[a-z]{2,}", text)})
+    draw.shuffle(words)
+    words += [draw.choice(words) + draw.choice(words) for _ in range(200_000 - len(words))]
+    often = [*itertools.accumulate(1 / rank for rank in range(1, len(words) + 1))]
+    folder.mkdir()
+    for number in range(files):
+        with open(folder / f"{number:05}.txt", "w") as file:
+            while file.tell() < characters:
+                words_of_it = draw.choices(words, cum_weights=often, k=155)
+                file.write(f"{' '.join(words_of_it).capitalize()} in {number}.\n\n")
 
 
 def watched(process: subprocess.Popen[str]) -> tuple[str, str, int]:
