@@ -5,6 +5,7 @@ No wire format is known here: `models/chat.py` maps these to an endpoint's JSON.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -126,3 +127,15 @@ class ModelInfo:
     tool_mode: ToolMode
     context_window: int
     """Tokens of prompt and reply together."""
+
+
+_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+
+
+def spoken(text: str) -> str:
+    """What a model says, without what it thinks aloud: models that reason write it so.
+
+    >>> spoken("<think>A dam or a mill?</think> The mill.")
+    'The mill.'
+    """
+    return _THINKING.sub("", text).strip()

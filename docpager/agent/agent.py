@@ -38,6 +38,7 @@ from docpager.messages import (
     ToolResult,
     Turn,
     UserMessage,
+    spoken,
 )
 from docpager.prompts import (
     DEFAULT_PERSONA,
@@ -256,7 +257,7 @@ class Agent:
             outcome = self._executor.run(reply.message)
             self._append(outcome.turn)
             return outcome.answer
-        said = reply.message.text.strip()
+        said = spoken(reply.message.text)
         if said and (reply.problem is None or reply.is_prose):
             return ProposedAnswer(said, (), not_found=False)
         if bound is None:

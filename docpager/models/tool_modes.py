@@ -24,6 +24,7 @@ from docpager.messages import (
     ToolCall,
     ToolResult,
     UserMessage,
+    spoken,
 )
 from docpager.models.endpoint import RefusedRequest
 from docpager.protocols import Chat
@@ -287,7 +288,7 @@ def read_call(text: str, functions: Sequence[str], *, complete: bool = True) -> 
     """
     unknown: str | None = None
     found_any = False
-    for value in _objects(_THINKING.sub("", text[:_LONGEST]), complete):
+    for value in _objects(spoken(text[:_LONGEST]), complete):
         found_any = True
         written = _as_call(value)
         if written is None:
@@ -323,8 +324,8 @@ def _with_call(reply: ChatReply, request: ChatRequest) -> ChatReply:
 
 
 def _is_prose(text: str) -> bool:
-    said = _THINKING.sub("", text)
-    return bool(said.strip()) and "{" not in said
+    said = spoken(text)
+    return bool(said) and "{" not in said
 
 
 def _without_nulls(arguments: dict[str, Any], spec: FunctionSpec) -> dict[str, Any]:
@@ -354,7 +355,6 @@ def _as_call(value: dict[str, Any]) -> WrittenCall | None:
 
 
 _CALL_KEYS = frozenset({"thought", "function", "name", "tool", "arguments", "type", "id"})
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
 def _objects(text: str, complete: bool) -> Iterator[dict[str, Any]]:

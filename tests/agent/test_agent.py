@@ -197,6 +197,13 @@ def test_a_call_gone_wrong_to_the_end_is_no_answer(
     assert (answer.status, answer.answer) == ("model_error", "")
 
 
+@pytest.mark.parametrize("mode", ["tools", "json", "text"])
+def test_what_a_model_thinks_aloud_is_no_part_of_its_answer(mode: ToolMode) -> None:
+    chat = ScriptedChat(lambda request: say("<think>Kestwick or Ormby?</think>\nKestwick."))
+    answer = World([], chat=chat if mode == "tools" else in_mode(chat, mode, 8192)).ask()
+    assert (answer.status, answer.answer) == ("unsupported", "Kestwick.")
+
+
 def test_replies_with_nothing_end_as_a_model_error_that_keeps_the_trace() -> None:
     empty = ChatReply(AssistantMessage(""), problem="The reply was empty. Call a function.")
     world = World([empty] * 4)
