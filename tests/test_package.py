@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import subprocess
 import sys
@@ -25,6 +26,20 @@ HEAVY = (
     "tokenizers",
     "xllamacpp",
 )
+
+
+ROOT = Path(docpager.__file__).parent
+WITH_EXAMPLES = sorted(
+    ".".join(("docpager", *path.relative_to(ROOT).with_suffix("").parts))
+    for path in ROOT.rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_the_examples_in_docstrings_hold(name: str) -> None:
+    tried = doctest.testmod(importlib.import_module(name))
+    assert tried.attempted and not tried.failed
 
 
 def loaded_by(code: str) -> set[str]:

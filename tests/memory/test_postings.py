@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 from collections import Counter
 
@@ -23,10 +22,6 @@ from docpager.memory.postings import (
     terms,
 )
 from docpager.types import TermStatistics
-
-
-def test_the_examples_in_docstrings_hold() -> None:
-    assert doctest.testmod(postings).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager.errors import UserError
-from docpager.memory import ranking
 from docpager.memory.in_memory import InMemoryArchive
 from docpager.memory.ranking import (
     DEPTH,
@@ -30,10 +28,6 @@ names = st.builds(lambda kind, n: f"{kind}{n}", st.sampled_from("PN"), st.intege
 halves = st.lists(names, unique=True, max_size=250).map(
     lambda ids: tuple(Scored(name, 1.0 / rank) for rank, name in enumerate(ids, 1))
 )
-
-
-def test_the_examples_in_docstrings_hold() -> None:
-    assert doctest.testmod(ranking).failed == 0
 
 
 def test_a_passage_in_both_halves_comes_before_those_in_one() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 from collections.abc import Callable
 
@@ -21,7 +20,6 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
-from docpager.models import guided_questions
 from docpager.models.guided import GuidedChat
 from docpager.models.guided_evidence import EXCERPT_CHARACTERS, accepted_quote, excerpt
 from docpager.models.guided_questions import descriptions
@@ -138,10 +136,6 @@ def test_what_a_question_describes_is_found_noted_put_in_and_cited() -> None:
         "citations": [{"passage_id": "P1", "quote": MILL}, {"passage_id": "P2", "quote": BORN}],
         "not_found": False,
     }
-
-
-def test_the_examples_in_docstrings_hold() -> None:
-    assert doctest.testmod(guided_questions).failed == 0
 
 
 def test_what_is_described_within_a_description_is_found_first() -> None:
