@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -400,6 +401,19 @@ def worst(codes: set[int]) -> int:
     return min(codes or {0}, key=_PRECEDENCE.index)
 
 
+class _Share(click.FloatRange):
+    """A number from 0 to 1, and a number: `nan` passes the bounds of a range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number from 0 to 1.", param, ctx)
+        return number
+
+
+_SHARE = _Share(0, 1)
 _QUESTION_BOUNDS = {
     "question_max_tokens": "max_tokens",
     "question_max_cost": "max_cost",
@@ -420,8 +434,8 @@ _QUESTION_BOUNDS = {
 @click.option("--redo", is_flag=True, help="Run all again.")
 @click.option("--dry-run", is_flag=True, help="Say what it may take, and ask nothing.")
 @click.option("--metric", type=click.Choice(METRICS), default="f1", help="What is judged by.")
-@click.option("--pass-at", type=click.FloatRange(0, 1), default=0.6, metavar="X", help="A pass.")
-@click.option("--fail-under", type=click.FloatRange(0, 1), metavar="X", help="Least mean.")
+@click.option("--pass-at", type=_SHARE, default=0.6, metavar="X", help="A pass.")
+@click.option("--fail-under", type=_SHARE, metavar="X", help="Least mean.")
 @click.option("--junit-xml", metavar="FILE", help="Write a report for CI servers.")
 @click.option("--summary", metavar="FILE", help="Write the summary as JSON.")
 @click.option("--report", metavar="FILE.html", help="Write a report for people.")

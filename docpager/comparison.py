@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from docpager.errors import NothingToDo
 from docpager.metrics import Metric
 from docpager.results import SCHEMA, Record, metric_value, read_results
 from docpager.types import JSONValue
@@ -48,6 +49,8 @@ class Comparison:
     """Passed before and do not now."""
     new_errors: tuple[Change, ...]
     """Answered before, and now a fault of the model or left for budget."""
+    lost: tuple[Change, ...]
+    """Passed before and have no result now: not asked, or the batch was stopped before."""
     fixed: tuple[Change, ...]
     changed: tuple[Change, ...]
     """Another answer, neither a new failure nor fixed."""
@@ -61,8 +64,8 @@ class Comparison:
 
     @property
     def regressed(self) -> bool:
-        """Whether something is worse: a new failure, or a new error."""
-        return bool(self.new_failures or self.new_errors)
+        """Whether something is worse: a new failure, a new error, or a result that is lost."""
+        return bool(self.new_failures or self.new_errors or self.lost)
 
 
 def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1") -> Comparison:
@@ -70,8 +73,11 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
 
     Raises:
         UserError: one cannot be read, or is no file of results.
+        NothingToDo: there was no result before, with which anything could be compared.
     """
     one, other = read_results(Path(before)), read_results(Path(after))
+    if not one:
+        raise NothingToDo(f"{before} holds no results to compare with. Name another file.")
     shared = [name for name in one if name in other]
     pairs = [(one[name], other[name]) for name in shared]
     failures, errors, fixed, changed = [], [], [], []
@@ -92,6 +98,11 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
         shared=len(shared),
         new_failures=tuple(failures),
         new_errors=tuple(errors),
+        lost=tuple(
+            Change(str(old["id"]), str(old["question"]), _said(old), "(no result)")
+            for name, old in one.items()
+            if name not in other and _passed(old) is True
+        ),
         fixed=tuple(fixed),
         changed=tuple(changed),
         only_before=tuple(name for name in one if name not in other),
@@ -112,6 +123,7 @@ def comparison_record(found: Comparison) -> Record:
         "regressed": found.regressed,
         "new_failures": _change_records(found.new_failures),
         "new_errors": _change_records(found.new_errors),
+        "lost": _change_records(found.lost),
         "fixed": _change_records(found.fixed),
         "changed": _change_records(found.changed),
         "only_before": [*found.only_before],
@@ -155,7 +167,7 @@ def comparison_markdown(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-_WORSE = ("New failures", "New errors")
+_WORSE = ("New failures", "New errors", "Passed before, no result now")
 
 
 def titled(found: Comparison) -> tuple[tuple[str, tuple[Change, ...]], ...]:
@@ -163,6 +175,7 @@ def titled(found: Comparison) -> tuple[tuple[str, tuple[Change, ...]], ...]:
     return (
         ("New failures", found.new_failures),
         ("New errors", found.new_errors),
+        ("Passed before, no result now", found.lost),
         ("Fixed", found.fixed),
         ("Changed answers", found.changed),
     )

@@ -234,6 +234,7 @@ class _Behind:
         self._committer = committer
         self._batches: queue.Queue[list[_Pending] | None] = queue.Queue(maxsize=1)
         self._error: BaseException | None = None
+        self._ended = threading.Event()
         # A daemon: a call to a dead endpoint must not keep an interrupted program alive.
         self._thread = threading.Thread(target=self._run, name="docpager-writer", daemon=True)
 
@@ -248,7 +249,8 @@ class _Behind:
         traceback: TracebackType | None,
     ) -> None:
         self._committer.stop()
-        self._thread.join(_LEAVE_S)
+        # Not `join`: in Python 3.11 an interrupt in it marks a thread that runs as ended.
+        self._ended.wait(_LEAVE_S)
 
     def put(self, batch: list[_Pending] | None) -> None:
         """Hand a batch over, as soon as the one before it is in work.
@@ -270,7 +272,8 @@ class _Behind:
             DocpagerError: what ended the thread.
         """
         self.put(None)
-        self._thread.join()
+        while not self._ended.wait(_LOOK_EVERY_S):
+            pass
         self._raise()
 
     def _raise(self) -> None:
@@ -292,6 +295,8 @@ class _Behind:
                 self._committer.advance(embedding, ())
         except BaseException as error:  # noqa: BLE001 - it is raised where the ingest is waited for
             self._error = error
+        finally:
+            self._ended.set()
 
 
 # -- commits: what is done about it ---------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,9 +11,9 @@ from docpager.errors import UserError
 from docpager.questions import Question
 from docpager.results import Record
 from docpager.summary import BatchSummary
+from docpager.surrogates import legal_xml
 from docpager.types import JSONValue
 
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LONGEST_MESSAGE = 300
 
 
@@ -83,15 +82,15 @@ def _case(
 ) -> tuple[ET.Element, str | None]:
     """The test case of a question, and what it is if it did not pass."""
     # Servers know a test by class and name: both stay as they are when the answer changes.
-    kind = _legal(question.tags[0] if question.tags else "questions").replace(".", "_")
-    case = ET.Element("testcase", classname=f"docpager.{kind}", name=_legal(question.id))
+    kind = legal_xml(question.tags[0] if question.tags else "questions").replace(".", "_")
+    case = ET.Element("testcase", classname=f"docpager.{kind}", name=legal_xml(question.id))
     case.set("time", f"{float(cast(float, record['elapsed_s'])) if record else 0.0:.3f}")
     if record is None:
         ET.SubElement(case, "skipped", message="not asked: the batch was stopped before")
         return case, "skipped"
     if record["skipped"] is not None:
         why = f"not asked: the {record['skipped']} allowed for the batch were used up"
-        ET.SubElement(case, "skipped", message=_legal(why))
+        ET.SubElement(case, "skipped", message=legal_xml(why))
         return case, "skipped"
     body = _body(question, record, traces)
     if record["status"] == "model_error":
@@ -131,7 +130,7 @@ def _body(question: Question, record: Record, traces: Path) -> str:
         *(_citation(number, one) for number, one in enumerate(citations, 1)),
         f"Trace: {traces / str(record['run_id'])}.jsonl",
     ]
-    return _legal("\n".join(lines))
+    return legal_xml("\n".join(lines))
 
 
 def _scores(record: Mapping[str, JSONValue]) -> str:
@@ -150,10 +149,5 @@ def _citation(number: int, citation: Record) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(_legal(text).split())
+    line = " ".join(legal_xml(text).split())
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}…"
-
-
-def _legal(text: str) -> str:
-    """`text` without the characters that XML 1.0 has no way to hold."""
-    return _ILLEGAL.sub("", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -149,7 +150,9 @@ def _question(line: bytes, number: int) -> Question:
     if len(line) > LONGEST_LINE:
         raise ValueError(f"the line is longer than {LONGEST_LINE:,} bytes")
     try:
-        given = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+        text = line.decode("utf-8")
+        given = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        given = repaired_json(given)
     except UnicodeDecodeError:
         raise ValueError("the line is not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -158,7 +161,6 @@ def _question(line: bytes, number: int) -> Question:
         raise ValueError("the line is nested too deeply") from None
     if not isinstance(given, dict):
         raise ValueError("the line is no JSON object")
-    given = repaired_json(given)
     taken = sorted(RESULT_KEYS & given.keys())
     if taken:
         hint = "; what is expected is `expected`" if taken[0] == "answer" else ""
@@ -184,6 +186,13 @@ def _question(line: bytes, number: int) -> Question:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
 
 
 def _first_problem(error: ValidationError) -> str:

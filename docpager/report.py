@@ -17,6 +17,7 @@ from docpager.questions import Question
 from docpager.results import Record, metric_value, was_judged
 from docpager.runs import Event
 from docpager.summary import BatchSummary
+from docpager.surrogates import legal_xml
 from docpager.types import JSONValue
 
 _BINS = 12
@@ -299,7 +300,8 @@ def _charts(summary: BatchSummary, rows: Sequence[Mapping[str, JSONValue]]) -> l
 
 
 def _bars(title: str, values: Mapping[str, float | None]) -> tuple[str, str]:
-    labels = [name if len(name) <= 16 else f"{name[:15]}…" for name in values]
+    names = map(legal_xml, values)
+    labels = [name if len(name) <= 16 else f"{name[:15]}…" for name in names]
     return title, _svg(labels, [*values.values()], most=1.0)
 
 

@@ -1,12 +1,14 @@
 """Scores of an answer against the expected ones: pure functions, in [0, 1].
 
-Normalisation is SQuAD's (lower case, no punctuation, no articles); CJK text is compared by
-character, since its words are not spaced.
+Normalisation is SQuAD's: lower case, punctuation deleted ("1,000" is "1000", "U.S." is "us"), no
+articles. Beyond it, quotation marks of all scripts are deleted too, other punctuation outside of
+ASCII parts words, and CJK text is compared by character, since its words are not spaced.
 """
 
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -14,20 +16,32 @@ from collections.abc import Callable, Iterable
 from docpager.types import PageRef
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_CJK = re.compile(
+    r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+)
 
 
 def tokens(text: str) -> list[str]:
     """Normalised words, in order; every CJK character is a word of its own.
 
-    >>> tokens("The  Beckford-Foundry, in 灯塔")
-    ['beckford', 'foundry', 'in', '灯', '塔']
+    >>> tokens("The  Beckford-Foundry, in 灯塔 since 1,907")
+    ['beckfordfoundry', 'in', '灯', '塔', 'since', '1907']
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    spaced = "".join(
-        " " if unicodedata.category(character)[0] in "PSZC" else character for character in folded
-    )
-    return _ARTICLES.sub(" ", _CJK.sub(lambda match: f" {match.group()} ", spaced)).split()
+    cleaned = "".join(map(_cleaned, folded))
+    return _ARTICLES.sub(" ", _CJK.sub(lambda match: f" {match.group()} ", cleaned)).split()
+
+
+def _cleaned(character: str) -> str:
+    if character in string.punctuation:
+        return ""
+    match unicodedata.category(character):
+        case "Pi" | "Pf":
+            return ""
+        case category if category[0] in "PSZC":
+            return " "
+        case _:
+            return character
 
 
 def exact_match(answer: str, expected: str) -> float:
@@ -49,8 +63,13 @@ def f1(answer: str, expected: str) -> float:
 
 
 def contains(answer: str, expected: str) -> float:
-    """1.0 where the expected words stand in the answer, together and in order."""
+    """1.0 where the expected words stand in the answer, together and in order.
+
+    Where nothing is left to be expected ("+", "The"), only an answer of nothing has it.
+    """
     given, wanted = tokens(answer), tokens(expected)
+    if not wanted:
+        return float(not given)
     return float(
         any(
             given[start : start + len(wanted)] == wanted

@@ -129,7 +129,7 @@ def summarise(
         completion += int(usage["completion_tokens"] or 0)
         if usage["cost_usd"] is not None:
             costs.append(usage["cost_usd"])
-        for tag in ("all", *dict.fromkeys(cast("list[str]", record["tags"]))):
+        for tag in dict.fromkeys(("all", *cast("list[str]", record["tags"]))):
             groups.setdefault(tag, _Adding()).add(record)
         value = metric_value(record, metric)
         if value is None:

@@ -1,4 +1,6 @@
-"""Lone surrogates, which are no text: no store, file or endpoint takes a string that holds one.
+"""Characters that others do not take: lone surrogates, and what XML has no way to hold.
+
+No store, file or endpoint takes a string that holds a lone surrogate.
 
 They come out of file names that are no UTF-8, of JSON that spells them (`\\ud800`), and of damaged
 documents. Whatever lets them in repairs them with `repaired`, so that all of docpager shows the
@@ -11,6 +13,7 @@ import re
 from typing import Any
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def repaired(text: str) -> str:
@@ -32,3 +35,8 @@ def repaired_json(value: Any) -> Any:
 def has_lone_surrogate(text: str) -> bool:
     """Whether `text` cannot be written as UTF-8."""
     return not text.isascii() and _LONE_SURROGATE.search(text) is not None
+
+
+def legal_xml(text: str) -> str:
+    """`text` without the characters that XML 1.0 has no way to hold."""
+    return _NOT_IN_XML.sub("", text)

@@ -21,7 +21,6 @@ from typing import IO, TYPE_CHECKING, assert_never
 from docpager.config import Config
 from docpager.errors import (
     Bound,
-    DocpagerError,
     FailureReason,
     ModelError,
     NothingToDo,
@@ -707,7 +706,7 @@ def load_ahead(config: Config) -> None:
 
     def load() -> None:
         # What fails here fails again, and is told, where it is needed.
-        with suppress(DocpagerError, ImportError, OSError):
+        with suppress(Exception):
             if not config.replay:
                 load_sdk()
             make_counter(config, model_name(config)).count("loaded")

@@ -144,7 +144,7 @@ def _open(
             return duckdb.connect(str(path), read_only=read_only, config=settings)
         except duckdb.Error as error:
             if not _is_lock(error):
-                raise ArchiveError(_unopened(path, kind, error)) from error
+                raise ArchiveError(_unopened(path, kind, error, read_only)) from error
             left = None if wait_s is None else began + wait_s - clock.monotonic()
             if left is not None and left <= 0:
                 raise _locked(path, kind, error) from error
@@ -195,12 +195,17 @@ def _command_of(pid: int | None) -> str:
     return command if len(command) <= 80 else command[:79] + "…"
 
 
-def _unopened(path: Path, kind: str, error: duckdb.Error) -> str:
+def _unopened(path: Path, kind: str, error: duckdb.Error, read_only: bool) -> str:
     first_line = str(error).strip().split("\n", 1)[0]
     if path.is_dir():
         return f"{path} is a folder. Name the {kind} file itself."
     if not os.access(path, os.R_OK):
         return f"The {kind} {path} cannot be read: permission denied. Change its permissions."
+    if not read_only and not os.access(path, os.W_OK):
+        return (
+            f"The {kind} {path} cannot be written: its permissions or a read-only file system "
+            f"forbid it. It can be searched where it is; copy it elsewhere to change it."
+        )
     return (
         f"{path} is damaged or is no {kind} of docpager: {first_line}. "
         f"Name another file, restore a copy, or delete it and make it anew."

@@ -39,7 +39,7 @@ except ImportError:  # Windows has no advisory locks: there one writer at a time
 
 Record = dict[str, JSONValue]
 _FORMAT = 1
-_LINE = re.compile(rb'\{"key": "([0-9a-f]{64})".*\}\Z')
+_LINE = re.compile(rb'\{"key": "([0-9a-f]{64})".*\}\r?\Z')
 _EXCERPT = 120
 
 
@@ -94,7 +94,13 @@ class CallCache:
                 place = self._places.get(key)
         if place is None:
             return None
-        record = json.loads(os.pread(self._file, place[1], place[0]))
+        try:
+            record = json.loads(os.pread(self._file, place[1], place[0]))
+        except ValueError:
+            # Torn where a bracket happens to stand: the call is made anew, and its line counts.
+            with self._lock:
+                self._places.pop(key, None)
+            return None
         return cast(Record, record)
 
     def put(self, key: str, record: Record) -> None:
@@ -154,7 +160,8 @@ class CallCache:
             for line in block[:whole].split(b"\n")[:-1]:
                 found = _LINE.match(line)
                 if found is not None:
-                    self._places.setdefault(found[1].decode(), (at, len(line)))
+                    # The last counts: one before it may be torn.
+                    self._places[found[1].decode()] = (at, len(line))
                 at += len(line) + 1
             self._read_to += whole
 

@@ -460,6 +460,11 @@ def test_another_batch_may_not_write_the_same_results(desk: Desk) -> None:
         (['{"question": "a", "answer": "b"}'], "what is expected is `expected`"),
         (['{"question": "a", "x": NaN}'], "q.jsonl:1: NaN is no JSON"),
         (["[" * 100_000], "q.jsonl:1: the line is nested too deeply"),
+        (
+            ['{"question": "a", "x": ' + "[" * 700 + "]" * 700 + "}"],
+            "q.jsonl:1: the line is nested too deeply",
+        ),
+        (['{"question": "a", "x": 1e999}'], "q.jsonl:1: 1e999 is too large a number"),
         (['{"question": "a", "expected_pages": [{"page": 1}]}'], "expected_pages.0.document"),
     ],
 )

@@ -59,7 +59,7 @@ def made(folder: Path) -> Path:
     """A report of four questions."""
     asked = [
         question("q10", expected="Graz", tags=["places"]),
-        question("q9", expected="40 kg", tags=["numbers"]),
+        question("q9", expected="40 kg", tags=["numbers\x01\ud800"]),
         question("hostile", expected="x", tags=[HOSTILE, "places"]),
         question("fault", expected="x"),
     ]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from docpager.cli import main
 from docpager.comparison import compare_results, comparison_markdown
-from docpager.errors import Bound, UserError
+from docpager.errors import Bound, NothingToDo, UserError
 from docpager.junit import write_junit
 from docpager.questions import Question
 from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
@@ -171,6 +171,11 @@ def test_no_scored_question_is_below_any_threshold() -> None:
     assert summary({"unscored": ROWS["unscored"]}, 1).below_threshold
 
 
+def test_a_tag_may_be_named_like_the_total() -> None:
+    rows = {name: {**record, "tags": ["all"]} for name, record in ROWS.items()}
+    assert summary(rows, 0.5).groups == {"all": summary(ROWS, 0.5).groups["all"]}
+
+
 # -- compare --------------------------------------------------------------------------------------
 
 
@@ -200,6 +205,7 @@ def test_a_comparison_sorts_what_changed(tmp_path: Path) -> None:
     assert [change.id for change in found.new_errors] == ["down"]
     assert [change.id for change in found.fixed] == ["better"]
     assert (found.changed, found.only_before, found.only_after) == ((), ("gone",), ("new",))
+    assert [change.id for change in found.lost] == ["gone"]
     assert found.regressed
     assert found.mean.before == found.mean.after == pytest.approx(2 / 3)
     markdown = comparison_markdown(found)
@@ -208,6 +214,9 @@ def test_a_comparison_sorts_what_changed(tmp_path: Path) -> None:
     assert line.count(" | ") == 3 and "\\| a \\*b\\*" in line
 
     runner = CliRunner()
+    empty = results(tmp_path / "empty.jsonl", {})
+    assert runner.invoke(main, ["compare", str(a), str(empty)]).exit_code == 1
+    assert runner.invoke(main, ["compare", str(empty), str(a)]).exit_code == 6
     done = runner.invoke(main, ["compare", str(a), str(b), "--json"])
     assert (done.exit_code, json.loads(done.stdout)["regressed"]) == (1, True)
     done = runner.invoke(main, ["compare", str(a), str(b)])
@@ -223,7 +232,8 @@ def test_only_results_are_compared(tmp_path: Path, content: bytes) -> None:
         with pytest.raises(UserError, match="is no result"):
             compare_results(path, path)
     else:
-        assert compare_results(path, path).shared == 0
+        with pytest.raises(NothingToDo, match="holds no results"):
+            compare_results(path, path)
     with pytest.raises(UserError, match="cannot be read"):
         compare_results(tmp_path / "none.jsonl", path)
 

@@ -163,6 +163,9 @@ def test_vectors_are_kept_to_the_bit(cache: CallCache, tmp_path: Path) -> None:
             CachedEmbedder(inner, replay).embed(["c", "d"])
 
 
+KEY = f"{7:064x}"
+
+
 @pytest.mark.parametrize("cut", range(1, 60, 7))
 def test_a_line_torn_by_a_kill_is_passed_over(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "calls.jsonl"
@@ -177,6 +180,29 @@ def test_a_line_torn_by_a_kill_is_passed_over(tmp_path: Path, cut: int) -> None:
     with CallCache(path, CLOCK, replay=True) as cache:
         found = [cache.get(f"{n:064x}") for n in range(4)]
     assert [record and record["n"] for record in found] == [0, 1, 2, 3]
+
+
+def test_a_line_torn_behind_a_bracket_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    with CallCache(path, CLOCK) as cache:
+        cache.put(KEY, {"said": "{torn}", "more": 1})
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b"{torn}") + len(b"{torn}")])
+    for _ in range(2):  # first it is made anew, then it is found
+        with CallCache(path, CLOCK) as cache:
+            again = cache.get(KEY)
+            cache.put(KEY, {"said": "whole"})
+            assert cache.get(KEY) == {"key": KEY, "said": "whole"}
+    assert again == {"key": KEY, "said": "whole"}
+
+
+def test_a_checkout_that_changed_line_ends_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    with CallCache(path, CLOCK) as cache:
+        cache.put(KEY, {"n": 1})
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    with CallCache(path, CLOCK, replay=True) as cache:
+        assert cache.get(KEY) == {"key": KEY, "n": 1}
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"{}\n", b"[1]\n", b'{"docpager_cache": 9}\n'])
