@@ -11,6 +11,7 @@ import functools
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +31,8 @@ BROKEN_PIPE = 141
 INTERNAL_FAULT = 70
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRECEDENCE = (INTERRUPTED, 2, 3, 4, 5, 1, 6, 0)
+_INGESTING = ("docpager-writer", "docpager-embedder")
+"""Threads of an ingest that may be in a call or a commit when the program ends."""
 _M_ARENA_MAX = -8
 """Of glibc's `mallopt`."""
 """Which exit code stands where several apply."""
@@ -85,6 +88,11 @@ def _fail(ctx: click.Context, message: str, code: int, debug: bool) -> None:
     from docpager.render import say
 
     say(f"docpager: {' '.join(message.split())}")
+    if any(thread.name in _INGESTING for thread in threading.enumerate()):
+        # Python would end them in the middle of native code, which aborts the whole process.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     ctx.exit(code)
 
 

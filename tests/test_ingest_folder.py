@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,28 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=240)
     assert process.returncode == 130 and "Traceback" not in err, err
+
+
+def test_ctrl_c_while_a_call_does_not_come_back_ends_well(tmp_path: Path) -> None:
+    put_good(tmp_path / "corpus", 4)
+    calls: list[int] = []
+
+    def embed(request: LoopbackRequest) -> LoopbackReply:
+        calls.append(len(request.body["input"]))
+        # The first is the probe; a later one outlasts the patience of the program's end.
+        return replace(hash_embeddings(request), delay_s=60.0 if len(calls) > 1 else 0.0)
+
+    with LoopbackServer(embeddings=embed) as server:
+        process = start(
+            tmp_path, "ingest", "corpus", "--embedder", "openai:m", OPENAI_BASE_URL=server.base_url
+        )
+        until = time.monotonic() + 200
+        while len(calls) < 2:
+            assert time.monotonic() < until and process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=50)
+        assert (process.returncode, "interrupted" in err, "FATAL" in err) == (130, True, False), err
 
 
 def test_the_bench_measures_both_and_says_which_is_fast_enough(tmp_path: Path) -> None:
