@@ -258,6 +258,70 @@ def test_changed_settings_are_named_and_redone_only_when_asked(
     )
 
 
+def answers(desk: Desk) -> list[str]:
+    return [row["answer"] for row in desk.rows("r.jsonl")]
+
+
+RIGHT = [f"Graz{n}" for n in range(1, 9)]
+
+
+def test_a_redo_that_is_refused_before_it_asks_leaves_every_byte(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server)
+    before = (desk.folder / "r.jsonl").read_bytes()
+    desk.write("q.jsonl", [*questions(), {"id": "long", "question": "why " * 25_000}])
+    assert "line 9 (long)" in batch(desk, server, "--redo", code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("succeed", [0, 3])
+def test_a_redo_that_a_refused_key_stops_keeps_what_was_not_redone(
+    desk: Desk, server: LoopbackServer, succeed: int
+) -> None:
+    batch(desk, server)
+    before = desk.rows("r.jsonl")
+
+    def answer(request: LoopbackRequest) -> LoopbackReply:
+        if len(refuser.requests) > succeed:
+            return LoopbackReply({"error": {"message": "bad key"}}, 401)
+        return right(request)
+
+    with LoopbackServer(answer) as refuser:
+        options = ("--redo", "--max-steps", "7", "--jobs", "1")
+        assert "The batch was stopped" in batch(desk, refuser, *options, code=4)
+    rows = desk.rows("r.jsonl")
+    assert answers(desk) == RIGHT
+    assert rows[succeed:] == before[succeed:]
+    assert all(
+        new["fingerprint"] != old["fingerprint"]
+        for new, old in zip(rows[:succeed], before, strict=False)
+    )
+
+
+def test_an_answer_stays_until_its_redo_succeeds_and_until_then_the_exit_is_4(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server)
+    with LoopbackServer(refusing(2, 5)) as failing:
+        said = batch(desk, failing, "--redo", "--jobs", "1", code=4)
+    assert "2 questions were not redone and keep their old results (q2, q5). Of q2" in said
+    assert "broken" in said
+    assert answers(desk) == RIGHT
+    assert "not redone" not in batch(desk, server, "--redo")
+
+
+def test_what_a_budget_leaves_of_a_redo_keeps_its_answer_and_the_exit_is_5(
+    desk: Desk, dear_server: LoopbackServer
+) -> None:
+    batch(desk, dear_server)
+    done = len(asked(dear_server))
+    said = batch(desk, dear_server, "--redo", "--max-tokens", "6000", "--jobs", "1", code=5)
+    redone = len(asked(dear_server)) - done
+    assert f"{8 - redone} questions were not redone" in said
+    assert answers(desk) == RIGHT
+
+
 def test_an_archive_changed_since_is_named(desk: Desk, server: LoopbackServer) -> None:
     batch(desk, server)
     assert desk("rm", "pump-8.md").exit_code == 0
