@@ -242,11 +242,14 @@ class _Launch:
         return Ended(self._finished, left_for, interrupt.count > 0, stopped)
 
     def _fill(self) -> Bound | None:
-        """Launch what has room; the bound that leaves none for the next, if there is a next."""
+        """Launch what has room; the bound that leaves none for the next, if there is a next.
+
+        While something runs the verdict waits: what it takes is known when it is finished.
+        """
         while self._waiting and self._running < self._jobs:
             bound = self._bound()
             if bound is not None:
-                return bound
+                return bound if self._running == 0 else None
             if len(self._workers) <= self._running:
                 self._hire()
             self._running += 1

@@ -361,6 +361,36 @@ def test_tokens_of_the_whole_are_bounded_and_the_rest_is_left(
     assert {row["status"] for row in desk.rows("r.jsonl")} == {"answered"}
 
 
+@pytest.mark.parametrize("jobs", [1, 3, 8])
+def test_a_budget_that_all_questions_fit_in_leaves_none_however_many_run(
+    desk: Desk, jobs: int
+) -> None:
+    """What one is thought to take before any is finished is much more than it does."""
+    desk.write(
+        "q.jsonl",
+        [{"id": f"n{n}", "question": f"Where was pump 1 made, {n}?"} for n in range(12)],
+    )
+
+    def costly(request: LoopbackRequest) -> LoopbackReply:
+        body: Any = right(request).body
+        usage = {"prompt_tokens": 3000, "completion_tokens": 100}
+        return LoopbackReply({**body, "usage": usage}, delay_s=0.05)
+
+    with LoopbackServer(costly) as server:
+        batch(desk, server, "--max-tokens", "100000", "--jobs", str(jobs))
+        assert len(asked(server)) == 12
+
+
+@pytest.mark.parametrize("jobs", [1, 3, 8])
+@pytest.mark.parametrize("most", [4_000, 9_000])
+def test_no_number_of_questions_at_once_goes_beyond_the_budget(
+    desk: Desk, dear_server: LoopbackServer, most: int, jobs: int
+) -> None:
+    options = ("--max-tokens", str(most), "--jobs", str(jobs), "--summary", "s.json")
+    batch(desk, dear_server, *options, code=5)
+    assert 0 < 1210 * len(asked(dear_server)) <= most
+
+
 def test_money_is_bounded_by_the_table_of_prices(desk: Desk, dear_server: LoopbackServer) -> None:
     server = dear_server
     assert "no price of loopback is known" in batch(desk, server, "--max-cost", "1", code=2)
