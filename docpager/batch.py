@@ -12,11 +12,12 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 from docpager.errors import Bound, BudgetReached, DocpagerError, ModelError, UserError
 from docpager.metrics import Metric
+from docpager.models.cache import NotRecorded
 from docpager.protocols import Clock
 from docpager.questions import Question
 from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
@@ -122,6 +123,8 @@ class Ended:
     left_for: Bound | None = None
     interrupted: bool = False
     stopped: DocpagerError | None = None
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Of questions that were asked without a new result: why, by their ids."""
 
 
 OnResult = Callable[[int, int, Record], None]
@@ -200,6 +203,8 @@ class _Launch:
         self._finished = 0
         self._seconds = 0.0
         self._faults = 0
+        self._failed: dict[int, tuple[str, DocpagerError]] = {}
+        """By its line, the question and what stood in its way."""
         self._unredone: dict[str, str] = {}
         """Why the old answer of a question still counts, by its id."""
         self._inbox: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
@@ -228,7 +233,7 @@ class _Launch:
                     continue
                 self._running -= 1
                 if isinstance(outcome, DocpagerError):
-                    stopped = stopped or outcome
+                    stopped = self._stopped_at(question, outcome)
                     continue
                 self._keep(question, outcome, seconds, grading, on_result)
                 if outcome.answer.status == "budget":
@@ -236,10 +241,18 @@ class _Launch:
                 stopped = stopped or self._hopeless(refused())
         finally:
             self._dismiss(at_once=interrupt.count >= 2)
+        failed = {name: str(error) for name, error in self._failed.values()} | self._unredone
         if left_for is not None and stopped is None and interrupt.count == 0:
             self._leave(left_for, grading)
         stopped = stopped or self._kept_old(left_for)
-        return Ended(self._finished, left_for, interrupt.count > 0, stopped)
+        return Ended(self._finished, left_for, interrupt.count > 0, stopped, failed)
+
+    def _stopped_at(self, question: Question, error: DocpagerError) -> DocpagerError:
+        """What stops the batch: of several, the same whichever question was quicker."""
+        if isinstance(error, NotRecorded):
+            error = NotRecorded(f"{question.id}: {error}")
+        self._failed[question.line] = (question.id, error)
+        return self._failed[min(self._failed)][1]
 
     def _fill(self) -> Bound | None:
         """Launch what has room; the bound that leaves none for the next, if there is a next.

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,10 +146,31 @@ def test_a_replay_stops_at_the_first_call_that_is_not_recorded(
     before = len(server.requests)
     desk.write("q.jsonl", [{"id": "new", "question": "Where was pump 4 made, now?"}, *questions()])
     (desk.folder / "r.jsonl").unlink()
-    said = batch(desk, server, "--cache", "calls.jsonl", "--replay", "--jobs", "1", code=2)
-    assert "calls.jsonl holds no reply to this call" in said
+    options = ("--cache", "calls.jsonl", "--replay", "--junit-xml", "j.xml")
+    said = batch(desk, server, *options, "--jobs", "1", code=2)
+    assert (
+        "new: calls.jsonl holds no reply to call 1 of 'Where was pump 4 made, now?', after "
+        "archival_memory_search gave" in said
+    )
     assert "record it anew" in said
     assert len(server.requests) == before
+    cases = ElementTree.parse(desk.folder / "j.xml").getroot().iter("testcase")
+    kinds = {case.get("name"): [part.tag for part in case] for case in cases}
+    assert kinds == {"new": ["error"], **{f"q{n}": ["skipped"] for n in range(1, 9)}}
+
+
+def test_the_first_question_without_a_recording_is_named_however_many_run(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server, "--cache", "calls.jsonl")
+    desk.write("q.jsonl", [{"id": f"n{n}", "question": f"Pump {n}?"} for n in range(8)])
+    (desk.folder / "r.jsonl").unlink()
+    options = ("--cache", "calls.jsonl", "--replay", "--junit-xml", "j.xml", "--jobs", "4")
+    said = batch(desk, server, *options, code=2)
+    assert "n0: calls.jsonl holds no reply to call 1 of 'Pump 0?', after" in said
+    report = (desk.folder / "j.xml").read_text(encoding="utf-8")
+    assert report.count("<error") + report.count("<skipped") == 8
+    assert 'message="n0: calls.jsonl' in report
 
 
 def test_a_replay_without_a_cache_is_refused(desk: Desk, server: LoopbackServer) -> None:
@@ -304,7 +326,9 @@ def test_an_answer_stays_until_its_redo_succeeds_and_until_then_the_exit_is_4(
 ) -> None:
     batch(desk, server)
     with LoopbackServer(refusing(2, 5)) as failing:
-        said = batch(desk, failing, "--redo", "--jobs", "1", code=4)
+        options = ("--redo", "--jobs", "1", "--junit-xml", "j.xml")
+        said = batch(desk, failing, *options, code=4)
+    assert (desk.folder / "j.xml").read_text(encoding="utf-8").count("<error") == 2
     assert "2 questions were not redone and keep their old results (q2, q5). Of q2" in said
     assert "broken" in said
     assert answers(desk) == RIGHT
@@ -373,7 +397,7 @@ def test_a_budget_that_all_questions_fit_in_leaves_none_however_many_run(
 
     def costly(request: LoopbackRequest) -> LoopbackReply:
         body: Any = right(request).body
-        usage = {"prompt_tokens": 3000, "completion_tokens": 100}
+        usage: Any = {"prompt_tokens": 3000, "completion_tokens": 100}
         return LoopbackReply({**body, "usage": usage}, delay_s=0.05)
 
     with LoopbackServer(costly) as server:
