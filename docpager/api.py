@@ -214,7 +214,7 @@ def run_batch(
         if junit_xml is not None:
             from docpager.junit import write_junit
 
-            write_junit(Path(junit_xml), chosen, _reader(kept), outcome, place.runs)
+            write_junit(Path(junit_xml), chosen, _reader(kept), outcome, place.runs, ended.failed)
         if report is not None:
             from docpager.report import write_report
             from docpager.runs import events_of

@@ -12,11 +12,12 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
-from docpager.errors import Bound, DocpagerError, ModelError, UserError
+from docpager.errors import Bound, BudgetReached, DocpagerError, ModelError, UserError
 from docpager.metrics import Metric
+from docpager.models.cache import NotRecorded
 from docpager.protocols import Clock
 from docpager.questions import Question
 from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
@@ -122,6 +123,8 @@ class Ended:
     left_for: Bound | None = None
     interrupted: bool = False
     stopped: DocpagerError | None = None
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Of questions that were asked without a new result: why, by their ids."""
 
 
 OnResult = Callable[[int, int, Record], None]
@@ -131,7 +134,7 @@ OnResult = Callable[[int, int, Record], None]
 def select(
     questions: Sequence[Question], results: ResultsFile, selection: Selection, place: Place
 ) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
-    """The questions selected, and those of them that are to be asked.
+    """The questions selected, and those of them that are to be asked; no result is touched.
 
     Raises:
         UserError: the results belong to other questions, or depend on what has changed since, or
@@ -139,10 +142,8 @@ def select(
     """
     chosen = [question for question in questions if _has_tag(question, selection.tags)]
     _check_same_questions(questions, results)
-    if selection.redo:
-        redone = {question.id for question in chosen}
-        results.rewrite([name for name in results.entries if name not in redone])
-    _check_fingerprints(chosen, results, place)
+    if not selection.redo:
+        _check_fingerprints(chosen, results, place)
     asked = [question for question in chosen if _is_open(question, results, selection)]
     for question in asked:
         if len(question.text) > _LONG_QUESTION:
@@ -202,6 +203,10 @@ class _Launch:
         self._finished = 0
         self._seconds = 0.0
         self._faults = 0
+        self._failed: dict[int, tuple[str, DocpagerError]] = {}
+        """By its line, the question and what stood in its way."""
+        self._unredone: dict[str, str] = {}
+        """Why the old answer of a question still counts, by its id."""
         self._inbox: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[tuple[Question, Outcome | DocpagerError, float]]
         self._outbox = queue.SimpleQueue()
@@ -228,7 +233,7 @@ class _Launch:
                     continue
                 self._running -= 1
                 if isinstance(outcome, DocpagerError):
-                    stopped = stopped or outcome
+                    stopped = self._stopped_at(question, outcome)
                     continue
                 self._keep(question, outcome, seconds, grading, on_result)
                 if outcome.answer.status == "budget":
@@ -236,16 +241,28 @@ class _Launch:
                 stopped = stopped or self._hopeless(refused())
         finally:
             self._dismiss(at_once=interrupt.count >= 2)
+        failed = {name: str(error) for name, error in self._failed.values()} | self._unredone
         if left_for is not None and stopped is None and interrupt.count == 0:
             self._leave(left_for, grading)
-        return Ended(self._finished, left_for, interrupt.count > 0, stopped)
+        stopped = stopped or self._kept_old(left_for)
+        return Ended(self._finished, left_for, interrupt.count > 0, stopped, failed)
+
+    def _stopped_at(self, question: Question, error: DocpagerError) -> DocpagerError:
+        """What stops the batch: of several, the same whichever question was quicker."""
+        if isinstance(error, NotRecorded):
+            error = NotRecorded(f"{question.id}: {error}")
+        self._failed[question.line] = (question.id, error)
+        return self._failed[min(self._failed)][1]
 
     def _fill(self) -> Bound | None:
-        """Launch what has room; the bound that leaves none for the next, if there is a next."""
+        """Launch what has room; the bound that leaves none for the next, if there is a next.
+
+        While something runs the verdict waits: what it takes is known when it is finished.
+        """
         while self._waiting and self._running < self._jobs:
             bound = self._bound()
             if bound is not None:
-                return bound
+                return bound if self._running == 0 else None
             if len(self._workers) <= self._running:
                 self._hire()
             self._running += 1
@@ -286,7 +303,8 @@ class _Launch:
         left_for = outcome.starved if answer.status == "budget" else None
         record = result_record(question, answer, self._fingerprint(question), left_for)
         record = scored(record, question, grading.metric, grading.pass_at)
-        self._results.append(record)
+        if not self._results.append(record):
+            self._unredone[question.id] = answer.error or f"stopped by its {answer.stopped_by}"
         self._finished += 1
         self._seconds += seconds
         self._faults = self._faults + 1 if answer.status == "model_error" else 0
@@ -303,13 +321,31 @@ class _Launch:
         return None
 
     def _leave(self, bound: Bound, grading: Grading) -> None:
-        """Say of each question that was not asked that it was left for the budget."""
+        """Say of each question that was not asked that it was left for the budget.
+
+        A result that is there stays.
+        """
         for question in self._waiting:
-            if question.id not in self._results.entries:
+            entry = self._results.entries.get(question.id)
+            if entry is None:
                 nothing = _no_answer(question, "", self._settings)
                 left = replace(nothing, status="budget", stopped_by=bound, error=None)
                 record = result_record(question, left, self._fingerprint(question), bound)
                 self._results.append(scored(record, question, grading.metric, grading.pass_at))
+            elif entry.rank > 1:
+                self._unredone[question.id] = f"left for the {bound} of the batch"
+
+    def _kept_old(self, left_for: Bound | None) -> DocpagerError | None:
+        """What is to be said where old answers stand for questions that were to be redone."""
+        if not self._unredone:
+            return None
+        first, why = next(iter(self._unredone.items()))
+        text = (
+            f"{len(self._unredone)} questions were not redone and keep their old results "
+            f"({_some([*self._unredone])}). Of {first}: {why.rstrip('.')}. Mend that, and run "
+            "them again with --redo."
+        )
+        return ModelError(text) if left_for is None else BudgetReached(left_for, text)
 
     def _fingerprint(self, question: Question) -> str:
         return fingerprint(question.text, self._settings, self._place.content_hash)
@@ -381,7 +417,7 @@ def _has_tag(question: Question, tags: Iterable[str]) -> bool:
 
 def _is_open(question: Question, results: ResultsFile, selection: Selection) -> bool:
     entry = results.entries.get(question.id)
-    if entry is None or entry.skipped is not None:
+    if selection.redo or entry is None or entry.skipped is not None:
         return True
     return entry.status == "model_error" and selection.retry_errors
 

@@ -23,13 +23,15 @@ def write_junit(
     record_of: Callable[[str], Record | None],
     summary: BatchSummary,
     traces: Path,
+    failed: Mapping[str, str] | None = None,
 ) -> None:
     """Write one test case for each of `questions`, in their order.
 
-    `record_of` gives a question's result by its id; `traces` is the folder of the runs.
+    `record_of` gives a question's result by its id; `traces` is the folder of the runs; `failed`
+    says by id why a question that was asked has no new result.
 
-    A wrong answer is a failure, a fault of the model or its endpoint an error; what was not asked
-    is skipped. Questions of which nothing is expected pass.
+    A wrong answer is a failure, a fault of the model or its endpoint an error, as is what failed;
+    what was not asked is skipped. Questions of which nothing is expected pass.
 
     Raises:
         UserError: the file cannot be written.
@@ -40,7 +42,8 @@ def write_junit(
     seconds = 0.0
     for question in questions:
         record = record_of(question.id)
-        case, kind = _case(question, record, summary, traces)
+        why = (failed or {}).get(question.id)
+        case, kind = _case(question, record, summary, traces, why)
         suite.append(case)
         if kind is not None:
             counts[kind] += 1
@@ -78,13 +81,21 @@ def _properties(suite: ET.Element, summary: BatchSummary) -> None:
 
 
 def _case(
-    question: Question, record: Record | None, summary: BatchSummary, traces: Path
+    question: Question,
+    record: Record | None,
+    summary: BatchSummary,
+    traces: Path,
+    failed: str | None,
 ) -> tuple[ET.Element, str | None]:
     """The test case of a question, and what it is if it did not pass."""
     # Servers know a test by class and name: both stay as they are when the answer changes.
     kind = legal_xml(question.tags[0] if question.tags else "questions").replace(".", "_")
     case = ET.Element("testcase", classname=f"docpager.{kind}", name=legal_xml(question.id))
     case.set("time", f"{float(cast(float, record['elapsed_s'])) if record else 0.0:.3f}")
+    if failed is not None:
+        error = ET.SubElement(case, "error", message=_short(failed), type="not_answered")
+        error.text = _legal(f"Question: {question.text}\n{failed}")
+        return case, "error"
     if record is None:
         ET.SubElement(case, "skipped", message="not asked: the batch was stopped before")
         return case, "skipped"

@@ -262,8 +262,10 @@ class ResultsFile:
     def __exit__(self, *_: object) -> None:
         os.close(self._file)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Record) -> bool:
         """Add one line; it is with the system when this returns, whole or not at all.
+
+        Returns whether it counts: a fault takes no answer's place.
 
         Raises:
             UserError: the disk is full.
@@ -275,8 +277,9 @@ class ResultsFile:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._end)
             raise _unwritable(self.path, error) from error
-        self._note(record, self._end, len(line))
+        counts = self._note(record, self._end, len(line))
         self._end += len(line)
+        return counts
 
     def read(self, question_id: str) -> Record:
         """The line of a question that has one."""
@@ -349,12 +352,14 @@ class ResultsFile:
         os.ftruncate(self._file, at)
         return at
 
-    def _note(self, record: Record, offset: int, length: int) -> None:
+    def _note(self, record: Record, offset: int, length: int) -> bool:
         entry = _entry(record, offset, length)
         question_id = str(record["id"])
         before = self.entries.get(question_id)
-        if before is None or entry.rank >= before.rank:
+        counts = before is None or entry.rank >= before.rank
+        if counts:
             self.entries[question_id] = entry
+        return counts
 
 
 def read_results(path: Path) -> dict[str, Record]:

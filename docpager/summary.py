@@ -94,12 +94,12 @@ class BatchSummary:
         """Every exit code that applies."""
         applies = {
             130: self.interrupted,
-            self.stop_code: self.stop_code != 0,
             4: self.errors > 0,
             5: self.skipped > 0 or self.statuses.get("budget", 0) > 0,
             1: self.below_threshold,
         }
-        return {code for code, does in applies.items() if does} or {0}
+        found = {code for code, does in applies.items() if does}
+        return found | ({self.stop_code} - {0}) or {0}
 
 
 def summarise(

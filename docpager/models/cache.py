@@ -28,6 +28,8 @@ from docpager.messages import (
     ChatReply,
     ChatRequest,
     ToolCall,
+    ToolResult,
+    UserMessage,
 )
 from docpager.protocols import Chat, Clock, Embedder, Vectors
 from docpager.types import EmbedderIdentity, JSONValue, ToolMode, Usage
@@ -117,12 +119,10 @@ class CallCache:
                 self._catch_up()
 
     def missing(self, what: str) -> NotRecorded:
-        """The error of a replay that asks for what is not there; `what` begins the call."""
-        shown = " ".join(what.split())
-        shown = f"{shown[:_EXCERPT]}…" if len(shown) > _EXCERPT else shown
+        """The error of a replay that asks for `what`, which is not there."""
         return NotRecorded(
-            f"{self._path.name} holds no reply to this call: {shown!r}. Documents, prompts or "
-            "settings have changed since it was recorded; record it anew without --replay."
+            f"{self._path.name} holds no {what}. Documents, prompts or settings have changed "
+            "since it was recorded; record it anew without --replay."
         )
 
     def _begin(self, clock: Clock) -> datetime:
@@ -245,6 +245,7 @@ class CachedChat:
         self._clock = clock
         self._stopwatch = stopwatch
         self._on_replay = on_replay
+        self._calls = 0
 
     @property
     def tool_mode(self) -> ToolMode:
@@ -262,13 +263,14 @@ class CachedChat:
             NotRecorded: it is not kept, and only replaying is allowed.
             ModelError: as the chat inside; failures are not kept.
         """
+        self._calls += 1
         key = chat_key(request, self._model, self._seed)
         record = self._cache.get(key)
         if record is not None:
             reply, seconds = _reply_of(record)
             self._on_replay(request, reply.usage)
         elif self._cache.replay:
-            raise self._cache.missing(request.messages[-1].text)
+            raise self._cache.missing(f"reply to call {self._calls} of {_told(request)}")
         else:
             began = self._stopwatch()
             reply = self._inner.complete(request)
@@ -309,7 +311,7 @@ class CachedEmbedder:
         records = {key: self._cache.get(key) for key in dict.fromkeys(keys)}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if not records[key]}
         if missing and self._cache.replay:
-            raise self._cache.missing(next(iter(missing.values())))
+            raise self._cache.missing(f"vector of {_excerpt(next(iter(missing.values())))!r}")
         made = self._inner.embed(list(missing.values())) if missing else ()
         for key, vector in zip(missing, made, strict=True):
             packed = base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode()
@@ -335,7 +337,7 @@ def cached_mode(
     record = cache.get(key)
     if record is None:
         if cache.replay:
-            raise cache.missing(f"the tool mode of {model}")
+            raise cache.missing(f"reply that settles the tool mode of {model}")
         record = {"kind": "mode", "tool_mode": settle()}
         cache.put(key, record)
     return cast(ToolMode, record["tool_mode"])
@@ -350,6 +352,26 @@ def chat_key(request: ChatRequest, model: str, seed: int | None) -> str:
     functions = [asdict(spec) for spec in request.functions]
     settings = [model, seed, request.max_tokens, list(request.stop)]
     return _hash(["chat", settings, messages, functions, request.response_schema])
+
+
+def _told(request: ChatRequest) -> str:
+    """What the call is about: its question, and the result that came last.
+
+    What the system adds at the end of every call (the working context, a warning) says nothing.
+    """
+    said = request.messages[-1].text
+    result = ""
+    for message in request.messages:
+        if isinstance(message, UserMessage) and message.kind == "question":
+            said, result = message.text, ""
+        elif isinstance(message, ToolResult):
+            result = f", after {message.name} gave {_excerpt(message.text)!r}"
+    return f"{_excerpt(said)!r}{result}"
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return f"{line[:_EXCERPT]}…" if len(line) > _EXCERPT else line
 
 
 def _hash(value: object) -> str:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,10 +146,31 @@ def test_a_replay_stops_at_the_first_call_that_is_not_recorded(
     before = len(server.requests)
     desk.write("q.jsonl", [{"id": "new", "question": "Where was pump 4 made, now?"}, *questions()])
     (desk.folder / "r.jsonl").unlink()
-    said = batch(desk, server, "--cache", "calls.jsonl", "--replay", "--jobs", "1", code=2)
-    assert "calls.jsonl holds no reply to this call" in said
+    options = ("--cache", "calls.jsonl", "--replay", "--junit-xml", "j.xml")
+    said = batch(desk, server, *options, "--jobs", "1", code=2)
+    assert (
+        "new: calls.jsonl holds no reply to call 1 of 'Where was pump 4 made, now?', after "
+        "archival_memory_search gave" in said
+    )
     assert "record it anew" in said
     assert len(server.requests) == before
+    cases = ElementTree.parse(desk.folder / "j.xml").getroot().iter("testcase")
+    kinds = {case.get("name"): [part.tag for part in case] for case in cases}
+    assert kinds == {"new": ["error"], **{f"q{n}": ["skipped"] for n in range(1, 9)}}
+
+
+def test_the_first_question_without_a_recording_is_named_however_many_run(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server, "--cache", "calls.jsonl")
+    desk.write("q.jsonl", [{"id": f"n{n}", "question": f"Pump {n}?"} for n in range(8)])
+    (desk.folder / "r.jsonl").unlink()
+    options = ("--cache", "calls.jsonl", "--replay", "--junit-xml", "j.xml", "--jobs", "4")
+    said = batch(desk, server, *options, code=2)
+    assert "n0: calls.jsonl holds no reply to call 1 of 'Pump 0?', after" in said
+    report = (desk.folder / "j.xml").read_text(encoding="utf-8")
+    assert report.count("<error") + report.count("<skipped") == 8
+    assert 'message="n0: calls.jsonl' in report
 
 
 def test_a_replay_without_a_cache_is_refused(desk: Desk, server: LoopbackServer) -> None:
@@ -258,6 +280,72 @@ def test_changed_settings_are_named_and_redone_only_when_asked(
     )
 
 
+def answers(desk: Desk) -> list[str]:
+    return [row["answer"] for row in desk.rows("r.jsonl")]
+
+
+RIGHT = [f"Graz{n}" for n in range(1, 9)]
+
+
+def test_a_redo_that_is_refused_before_it_asks_leaves_every_byte(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server)
+    before = (desk.folder / "r.jsonl").read_bytes()
+    desk.write("q.jsonl", [*questions(), {"id": "long", "question": "why " * 25_000}])
+    assert "line 9 (long)" in batch(desk, server, "--redo", code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("succeed", [0, 3])
+def test_a_redo_that_a_refused_key_stops_keeps_what_was_not_redone(
+    desk: Desk, server: LoopbackServer, succeed: int
+) -> None:
+    batch(desk, server)
+    before = desk.rows("r.jsonl")
+
+    def answer(request: LoopbackRequest) -> LoopbackReply:
+        if len(refuser.requests) > succeed:
+            return LoopbackReply({"error": {"message": "bad key"}}, 401)
+        return right(request)
+
+    with LoopbackServer(answer) as refuser:
+        options = ("--redo", "--max-steps", "7", "--jobs", "1")
+        assert "The batch was stopped" in batch(desk, refuser, *options, code=4)
+    rows = desk.rows("r.jsonl")
+    assert answers(desk) == RIGHT
+    assert rows[succeed:] == before[succeed:]
+    assert all(
+        new["fingerprint"] != old["fingerprint"]
+        for new, old in zip(rows[:succeed], before, strict=False)
+    )
+
+
+def test_an_answer_stays_until_its_redo_succeeds_and_until_then_the_exit_is_4(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server)
+    with LoopbackServer(refusing(2, 5)) as failing:
+        options = ("--redo", "--jobs", "1", "--junit-xml", "j.xml")
+        said = batch(desk, failing, *options, code=4)
+    assert (desk.folder / "j.xml").read_text(encoding="utf-8").count("<error") == 2
+    assert "2 questions were not redone and keep their old results (q2, q5). Of q2" in said
+    assert "broken" in said
+    assert answers(desk) == RIGHT
+    assert "not redone" not in batch(desk, server, "--redo")
+
+
+def test_what_a_budget_leaves_of_a_redo_keeps_its_answer_and_the_exit_is_5(
+    desk: Desk, dear_server: LoopbackServer
+) -> None:
+    batch(desk, dear_server)
+    done = len(asked(dear_server))
+    said = batch(desk, dear_server, "--redo", "--max-tokens", "6000", "--jobs", "1", code=5)
+    redone = len(asked(dear_server)) - done
+    assert f"{8 - redone} questions were not redone" in said
+    assert answers(desk) == RIGHT
+
+
 def test_an_archive_changed_since_is_named(desk: Desk, server: LoopbackServer) -> None:
     batch(desk, server)
     assert desk("rm", "pump-8.md").exit_code == 0
@@ -295,6 +383,36 @@ def test_tokens_of_the_whole_are_bounded_and_the_rest_is_left(
     assert "0 left" not in batch(desk, server, "--jobs", "2")
     assert sorted(asked(server)[done:]) == sorted(int(row["id"][1:]) for row in left)
     assert {row["status"] for row in desk.rows("r.jsonl")} == {"answered"}
+
+
+@pytest.mark.parametrize("jobs", [1, 3, 8])
+def test_a_budget_that_all_questions_fit_in_leaves_none_however_many_run(
+    desk: Desk, jobs: int
+) -> None:
+    """What one is thought to take before any is finished is much more than it does."""
+    desk.write(
+        "q.jsonl",
+        [{"id": f"n{n}", "question": f"Where was pump 1 made, {n}?"} for n in range(12)],
+    )
+
+    def costly(request: LoopbackRequest) -> LoopbackReply:
+        body: Any = right(request).body
+        usage: Any = {"prompt_tokens": 3000, "completion_tokens": 100}
+        return LoopbackReply({**body, "usage": usage}, delay_s=0.05)
+
+    with LoopbackServer(costly) as server:
+        batch(desk, server, "--max-tokens", "100000", "--jobs", str(jobs))
+        assert len(asked(server)) == 12
+
+
+@pytest.mark.parametrize("jobs", [1, 3, 8])
+@pytest.mark.parametrize("most", [4_000, 9_000])
+def test_no_number_of_questions_at_once_goes_beyond_the_budget(
+    desk: Desk, dear_server: LoopbackServer, most: int, jobs: int
+) -> None:
+    options = ("--max-tokens", str(most), "--jobs", str(jobs), "--summary", "s.json")
+    batch(desk, dear_server, *options, code=5)
+    assert 0 < 1210 * len(asked(dear_server)) <= most
 
 
 def test_money_is_bounded_by_the_table_of_prices(desk: Desk, dear_server: LoopbackServer) -> None:

@@ -156,6 +156,12 @@ def test_any_text_makes_valid_xml_and_keeps_what_is_legal(
     junitparser.JUnitXml.fromfile(str(path))
 
 
+@pytest.mark.parametrize("code", [2, 3, 4, 5])
+def test_what_stopped_a_batch_is_an_exit_code_also_where_no_result_tells_of_it(code: int) -> None:
+    stopped = replace(summary({"right": ROWS["right"]}, 1), stop_code=code)
+    assert stopped.exit_codes == {code}
+
+
 # -- means ----------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from docpager.messages import (
     ChatRequest,
     FunctionSpec,
     SystemMessage,
+    ToolResult,
     UserMessage,
 )
 from docpager.models.cache import (
@@ -146,6 +147,26 @@ def test_only_replaying_names_the_call_that_is_missing(cache: CallCache, tmp_pat
             cached(inner, replay).complete(OTHERS[1])
         with pytest.raises(NotRecorded, match="tool mode of m"):
             cached_mode(replay, "m", lambda: "json")
+
+
+def test_a_missing_call_is_named_by_its_number_and_what_it_follows(
+    cache: CallCache, tmp_path: Path
+) -> None:
+    """The working context ends every call, and names none."""
+    context = UserMessage("Working context: empty.", "context")
+    asked = (SystemMessage("Do."), UserMessage("Where is it?"))
+    shown = (*asked, call("look_up", query="it"), ToolResult("c1", "look_up", "It is here."))
+    first, second = (replace(REQUEST, messages=(*said, context)) for said in (asked, shown))
+    cached(ScriptedChat([say("a")]), cache).complete(first)
+    with CallCache(tmp_path / "calls.jsonl", CLOCK, replay=True) as replay:
+        chat = cached(ScriptedChat([]), replay)
+        chat.complete(first)
+        with pytest.raises(
+            NotRecorded, match=r"call 2 of 'Where is it\?', after look_up gave 'It is"
+        ):
+            chat.complete(second)
+        with pytest.raises(NotRecorded, match=r"no reply to call 1 of 'Where is it\?'\. Doc"):
+            cached(ScriptedChat([]), replay).complete(replace(first, max_tokens=7))
 
 
 def test_a_mode_is_settled_once(cache: CallCache) -> None:
