@@ -815,6 +815,24 @@ def test_a_copy_takes_over_the_attachments_of_what_is_pruned(bench: Bench) -> No
     assert (again.unchanged, again.failed, again.removed) == (3, 1, 0) and not bench.parsed
 
 
+@pytest.mark.parametrize("attached", [(), (("b.txt", "Other."),)])
+def test_a_mail_that_moves_onto_another_leaves_none_of_its_attachments(
+    bench: Bench, attached: tuple[tuple[str, str], ...]
+) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b."), ("c.txt", "Words of c."), ("d.txt", " ")))
+    moving = bench.put("z.eml", message(*attached, text="Another."))
+    bench.run()
+    moving.rename(bench.folder / "a.eml")
+    bench.run(options=Options(prune=True))
+    assert bench.archive.page("corpus/a.eml", 1).text.endswith("Another.")
+    assert bench.ready == list(bench.rows)
+    assert bench.ready == ["corpus/a.eml", *(f"corpus/a.eml/{name}" for name, _ in attached)]
+    for name, words in attached:
+        assert bench.archive.page(f"corpus/a.eml/{name}", 1).text == words
+    assert bench.archive.passage_count == len(bench.ready)
+    assert bench.run().unchanged == len(bench.ready)
+
+
 def test_a_file_like_an_attachment_is_a_document_beside_it(bench: Bench) -> None:
     bench.put("a.eml", message(("b.txt", "Words of b.")))
     bench.put("b.txt", "Words of b.")
