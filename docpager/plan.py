@@ -320,11 +320,11 @@ class Families:
             yield from self._kept(step)
             yield step, result
             return
+        before = self._held.pop(step.file.name, {})
         if step.status == "moved":
             yield from self._moved(step.other, row_of(step, "ready"))
-            yield step, result
-            return
-        before = self._held.pop(step.file.name, {})
+            for end in self._held[step.file.name]:
+                before.pop(end, None)
         now = result.attachments if isinstance(result, ParsedFile) else ()
         for attached in now:
             yield self._attached(step, attached, before.pop(f"/{attached.name}", None))

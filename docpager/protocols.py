@@ -189,7 +189,10 @@ class ArchiveWriter(Protocol):
         """Give a stored document another name and place, and keep its passages as they are."""
 
     def remove(self, names: Sequence[str]) -> int:
-        """Forget documents; returns how many passages went. Unused vectors go with them."""
+        """Forget documents; returns how many passages went. Unused vectors go with them.
+
+        A duplicate of what is removed takes its passages over, and what is attached to it.
+        """
 
     def compact(self) -> None:
         """Bring what many bursts left into the shape that searches are quickest with."""

@@ -40,6 +40,7 @@ from docpager.testing import (
 from docpager.types import Answer, Usage
 from docpager.wiring import question_task
 from tests.desk import Desk, parse
+from tests.documents.making import mail
 
 QUOTE = "The pump was made in Graz in 1987 by the firm Andritz."
 COMMANDS = (
@@ -447,6 +448,17 @@ def test_rm_forgets_documents_or_none_where_one_is_unknown(empty_desk: Desk) -> 
     assert record["passages"] == 1
     assert len(only_object(empty_desk("ls", "--json"))["documents"]) == 1
     assert (empty_desk.folder / "a.md").exists()
+
+
+def test_rm_leaves_what_is_attached_to_a_mail_to_its_copy(empty_desk: Desk) -> None:
+    message = mail("See.", [("x.txt", b"Whales.")])
+    for name in ("a", "b"):
+        (empty_desk.folder / f"{name}.eml").write_bytes(message)
+    assert empty_desk("ingest", "a.eml", "b.eml").exit_code == 0
+    record = only_object(empty_desk("rm", "a.eml", "--json"))
+    assert [name.rpartition("a.eml")[2] for name in record["removed"]] == ["", "/x.txt"]
+    assert record["passages"] == 0
+    assert empty_desk("read", "b.eml/x.txt").stdout == "Whales.\n"
 
 
 # -- ask ------------------------------------------------------------------------------------------

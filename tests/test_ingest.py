@@ -796,6 +796,43 @@ def test_a_copy_takes_the_attachments_over(bench: Bench) -> None:
     assert bench.run().unchanged == 3
 
 
+def test_a_copy_takes_over_the_attachments_of_what_is_pruned(bench: Bench) -> None:
+    text = message(("b.txt", "Words of b."), ("c.txt", " "))
+    path = bench.put("a.eml", text)
+    for name in ("y.eml", "z.eml"):
+        bench.put(name, text)
+    bench.run()
+    path.unlink()
+    assert bench.run(options=Options(prune=True)).removed == 3
+    assert {name: row.state for name, row in bench.rows.items()} == {
+        "corpus/y.eml": "ready",
+        "corpus/y.eml/b.txt": "ready",
+        "corpus/y.eml/c.txt": "failed",
+        "corpus/z.eml": "duplicate",
+    }
+    assert bench.archive.page("corpus/y.eml/b.txt", 1).text == "Words of b."
+    again = bench.run(options=Options(prune=True))
+    assert (again.unchanged, again.failed, again.removed) == (3, 1, 0) and not bench.parsed
+
+
+@pytest.mark.parametrize("attached", [(), (("b.txt", "Other."),)])
+def test_a_mail_that_moves_onto_another_leaves_none_of_its_attachments(
+    bench: Bench, attached: tuple[tuple[str, str], ...]
+) -> None:
+    bench.put("a.eml", message(("b.txt", "Words of b."), ("c.txt", "Words of c."), ("d.txt", " ")))
+    moving = bench.put("z.eml", message(*attached, text="Another."))
+    bench.run()
+    moving.rename(bench.folder / "a.eml")
+    bench.run(options=Options(prune=True))
+    assert bench.archive.page("corpus/a.eml", 1).text.endswith("Another.")
+    assert bench.ready == list(bench.rows)
+    assert bench.ready == ["corpus/a.eml", *(f"corpus/a.eml/{name}" for name, _ in attached)]
+    for name, words in attached:
+        assert bench.archive.page(f"corpus/a.eml/{name}", 1).text == words
+    assert bench.archive.passage_count == len(bench.ready)
+    assert bench.run().unchanged == len(bench.ready)
+
+
 def test_a_file_like_an_attachment_is_a_document_beside_it(bench: Bench) -> None:
     bench.put("a.eml", message(("b.txt", "Words of b.")))
     bench.put("b.txt", "Words of b.")

@@ -29,6 +29,7 @@ from docpager.memory.catalogue import (
     content_hash,
     find_document,
     glob_pattern,
+    inherited,
     no_such_page,
     storable,
 )
@@ -703,12 +704,21 @@ class ArchiveFile:
     def remove(self, names: Sequence[str]) -> int:
         """Forget documents; returns how many passages went. Unused vectors go with them.
 
-        A duplicate of what is removed takes its passages over.
+        A duplicate of what is removed takes its passages over, and what is attached to it.
         """
+        going = [repaired(name) for name in names]
         with self._change():
             self._insert_waiting()
             (before,) = self._one("SELECT count(*) FROM passage")
-            self._forget([repaired(name) for name in names])
+            stays = inherited(self.documents(), frozenset(going)) if self._copied(going) else {}
+            self._forget([name for name in going if name not in stays])
+            for name, row in stays.items():
+                if row.state == "ready":
+                    self.rename(name, row)
+                else:
+                    self._forget([name])
+                    self.record(row)
+            self._insert_waiting()
             (after,) = self._one("SELECT count(*) FROM passage")
         return int(before - after)
 
@@ -856,6 +866,15 @@ class ArchiveFile:
             [name],
         ).fetchall()
         return next((heir for (heir,) in rows if heir not in going), None)
+
+    def _copied(self, names: Sequence[str]) -> bool:
+        """Whether any of the documents has a duplicate."""
+        (found,) = self._one(
+            "SELECT count(*) FROM document WHERE state = 'duplicate'"
+            " AND duplicate_of IN (SELECT unnest(?::VARCHAR[]))",
+            [list(names)],
+        )
+        return bool(found)
 
     def _hand_over(self, number: int, name: str, heir: str) -> None:
         """Let `heir`, a duplicate of document `number`, be the document itself."""

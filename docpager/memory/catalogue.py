@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
@@ -48,6 +48,33 @@ def storable(document: Document) -> Document:
         message=document.message and repaired(document.message),
         duplicate_of=document.duplicate_of and repaired(document.duplicate_of),
     )
+
+
+def inherited(documents: Sequence[Document], going: Collection[str]) -> dict[str, Document]:
+    """What is attached to documents that go while a copy stays, as it is below the copy.
+
+    Args:
+        documents: All rows.
+        going: Names of what is removed.
+
+    Returns:
+        The row that each takes on, by the name that it has now.
+    """
+    heirs: dict[str, Document] = {}
+    for one in sorted(documents, key=lambda document: document.name):
+        if one.state == "duplicate" and one.duplicate_of in going and one.name not in going:
+            heirs.setdefault(one.duplicate_of, one)
+    if not heirs:
+        return {}
+    rows: dict[str, Document] = {}
+    for one in documents:
+        for slash in re.finditer("/", one.name):
+            heir = heirs.get(one.name[: slash.start()])
+            if heir is not None:
+                name = heir.name + one.name[slash.start() :]
+                rows[one.name] = replace(one, name=name, root=heir.root, mtime_ns=heir.mtime_ns)
+                break
+    return rows
 
 
 def content_hash(documents: Sequence[Document], embedder: EmbedderIdentity | None) -> str:

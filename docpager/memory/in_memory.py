@@ -19,6 +19,7 @@ from docpager.memory.catalogue import (
     content_hash,
     find_document,
     glob_pattern,
+    inherited,
     no_such_page,
     storable,
 )
@@ -231,9 +232,22 @@ class InMemoryArchive:
         self._grow(unused)
 
     def remove(self, names: Sequence[str]) -> int:
-        """Forget documents; returns how many passages went. Unused vectors go with them."""
+        """Forget documents; returns how many passages went. Unused vectors go with them.
+
+        A duplicate of what is removed takes its passages over, and what is attached to it.
+        """
         before = len(self._chunks)
-        self._grow(self._forget([repaired(name) for name in names]))
+        going = [repaired(name) for name in names]
+        stays = inherited(self.documents(), frozenset(going))
+        unused = self._forget([name for name in going if name not in stays])
+        for name, row in stays.items():
+            unused += self._forget([row.name])
+            if row.state == "ready":
+                self._update(name, row)
+            else:
+                del self._documents[name]
+                self._documents[row.name] = row
+        self._grow(unused)
         return before - len(self._chunks)
 
     def compact(self) -> None:

@@ -420,6 +420,37 @@ def test_a_duplicate_takes_over_the_text_of_what_is_removed(library: Library) ->
         assert store.documents() == ()
 
 
+@pytest.mark.parametrize("named", [["c/a.eml"], ["c/a.eml", "c/a.eml/x", "c/a.eml/x/y"]])
+def test_a_duplicate_takes_over_what_is_attached_to_what_is_removed(
+    library: Library, named: list[str]
+) -> None:
+    fill(library, {"c/a.eml": GAUSS, "c/a.eml/x": EULER, "c/a.eml/x/y": ["deep"], "c/a.em": ["b"]})
+    failed = row("c/a.eml/bad", state="failed", reason="empty", message="Nothing in it.")
+    copies = [
+        row(name, state="duplicate", duplicate_of="c/a.eml", root="/new", mtime_ns=7)
+        for name in ("d/copy.eml", "d/more.eml")
+    ]
+    with library.writing() as writer:
+        for one in (failed, *copies):
+            writer.record(one)
+        assert writer.remove(named) == 0
+    with library.reading() as store:
+        assert [(one.name, one.state) for one in store.documents()] == [
+            ("c/a.em", "ready"),
+            ("d/copy.eml", "ready"),
+            ("d/copy.eml/bad", "failed"),
+            ("d/copy.eml/x", "ready"),
+            ("d/copy.eml/x/y", "ready"),
+            ("d/more.eml", "duplicate"),
+        ]
+        found = store.document("d/copy.eml/x")
+        assert (found.passages, found.root, found.mtime_ns) == (len(EULER), "/new", 7)
+        assert store.page("d/copy.eml/x/y", 1).text == "deep"
+        everything = [one.name for one in store.documents()]
+    with library.writing() as writer:
+        assert writer.remove(everything) == len(GAUSS) + len(EULER) + 2
+
+
 # ---- several changes in one transaction
 
 
