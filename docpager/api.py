@@ -7,6 +7,7 @@ environment and `docpager.toml` as on the command line; or whole, as `config`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -148,7 +149,8 @@ def run_batch(
         summary: Written at the end, as JSON.
         report: Written at the end, as one HTML file for people.
         on_result: Told of each result as it comes.
-        interrupt: Called once, it lets what runs finish; called twice, it stops at once.
+        interrupt: Called once, it lets what runs finish, but for what only waits for the endpoint;
+            called twice, it stops at once.
 
     Raises:
         UserError: a question is malformed, results belong to other questions or depend on what
@@ -178,7 +180,13 @@ def run_batch(
         wiring.price_of(config, name), max_tokens=bounds.max_tokens, max_cost=bounds.max_cost
     )
     jobs = jobs or (1 if wiring.is_embedded(name) else JOBS)
-    throttle = Throttle(jobs, clock)
+    stop = interrupt or batch.Interrupt()
+    throttle = Throttle(
+        jobs,
+        clock,
+        ends_at=began + (bounds.seconds or math.inf),
+        interrupted=lambda: stop.count > 0,
+    )
     with (
         ResultsFile(Path(results)) as kept,
         wiring.open_workplace(config, wiring.Shared(throttle, purse)) as place,
@@ -198,7 +206,7 @@ def run_batch(
             grading=grading,
             jobs=jobs,
             clock=clock,
-            interrupt=interrupt or batch.Interrupt(),
+            interrupt=stop,
             refused=lambda: throttle.refusal,
             on_result=on_result or _unheard,
         )

@@ -18,6 +18,7 @@ from typing import Protocol, cast
 from docpager.errors import Bound, BudgetReached, DocpagerError, ModelError, UserError
 from docpager.metrics import Metric
 from docpager.models.cache import NotRecorded
+from docpager.models.throttle import WaitInterrupted
 from docpager.protocols import Clock
 from docpager.questions import Question
 from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
@@ -232,6 +233,8 @@ class _Launch:
                 except queue.Empty:
                     continue
                 self._running -= 1
+                if isinstance(outcome, WaitInterrupted):
+                    continue  # as if it had never been asked
                 if isinstance(outcome, DocpagerError):
                     stopped = self._stopped_at(question, outcome)
                     continue

@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, assert_never
 from docpager.config import Config
 from docpager.errors import (
     Bound,
+    BudgetReached,
     FailureReason,
     ModelError,
     NothingToDo,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from docpager.memory.session import Session
     from docpager.models.cache import CallCache
     from docpager.models.chat import OpenAIChat
-    from docpager.models.endpoint import Endpoint
+    from docpager.models.endpoint import Endpoint, TimeLeft
     from docpager.models.inventory import Inventory
     from docpager.models.purse import Purse, PursedChat
     from docpager.models.throttle import Throttle
@@ -403,7 +404,7 @@ def _settled_mode(
         return config.tool_mode
     try:
         return settle() if cache is None else cached_mode(cache, name, settle)
-    except ModelError:
+    except (BudgetReached, ModelError):
         # The question's own first call will fail likewise, where it is traced and answered for.
         return "tools"
 
@@ -881,24 +882,29 @@ class _Tools:
     def models(self, trace: Trace) -> Models:
         """The models of the run that tells `trace`."""
         work = self._clock if isinstance(self._clock, WorkClock) else WorkClock()
-        chat, embedder = self._chat(work), self._query_embedder(work)
+        ends_at = work.monotonic() + self._config.timeout
+
+        def time_left() -> float:
+            return ends_at - work.monotonic()
+
+        chat, embedder = self._chat(work, time_left), self._query_embedder(work, time_left)
         return _models(self._config, self._model, chat, embedder, self._clock, trace)
 
-    def _query_embedder(self, work: WorkClock) -> Embedder:
+    def _query_embedder(self, work: WorkClock, time_left: TimeLeft) -> Embedder:
         from docpager.models.embedders import OpenAIEmbedder
 
         if not isinstance(self._embedder, OpenAIEmbedder):
             return self._embedder
-        embedder = self._embedder.telling(work.excuse)
+        embedder = self._embedder.telling(work.excuse, time_left)
         if self._cache is None:
             return embedder
         from docpager.models.cache import CachedEmbedder
 
         return CachedEmbedder(embedder, self._cache)
 
-    def _chat(self, work: WorkClock) -> Chat:
+    def _chat(self, work: WorkClock, time_left: TimeLeft) -> Chat:
         """What the meter calls: purse and cache around the wire, as far as there are any."""
-        wire = self._model.wire.for_run(work.excuse)
+        wire = self._model.wire.for_run(work.excuse, time_left)
         chat: Chat = wire
         if self._purse is not None:
             from docpager.models.purse import PursedChat

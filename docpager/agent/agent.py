@@ -176,8 +176,7 @@ class Agent:
         stopped_by: Bound | None = None
         proposed: ProposedAnswer | None = None
         try:
-            self._ask(question)
-            proposed, stopped_by = self._loop()
+            proposed, stopped_by = self._loop(question)
         except ModelError as failure:
             error = str(failure)
         answer = self._answer(question, proposed, stopped_by, error)
@@ -186,8 +185,12 @@ class Agent:
         self._trace_answer(answer)
         return answer
 
-    def _loop(self) -> tuple[ProposedAnswer | None, Bound | None]:
+    def _loop(self, question: str) -> tuple[ProposedAnswer | None, Bound | None]:
         """Step until there is an answer, or a bound forces one."""
+        try:
+            self._ask(question)
+        except BudgetReached as reached:
+            return self._forced(reached.stopped_by), reached.stopped_by
         while True:
             if self._progress.calls >= self._max_steps:
                 return self._forced("steps"), "steps"

@@ -20,7 +20,14 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
-from docpager.models.endpoint import Endpoint, OnWait, RefusedRequest, UnusableReply, field
+from docpager.models.endpoint import (
+    Endpoint,
+    OnWait,
+    RefusedRequest,
+    TimeLeft,
+    UnusableReply,
+    field,
+)
 from docpager.protocols import TokenCounter
 from docpager.surrogates import repaired
 from docpager.types import JSONValue, ToolMode, Usage
@@ -110,14 +117,15 @@ class OpenAIChat:
         """What was odd about the replies so far, for a person; each said once."""
         return tuple(self._warnings)
 
-    def for_run(self, on_wait: OnWait) -> OpenAIChat:
-        """The same model for one run alone, whose waits `on_wait` is told of.
+    def for_run(self, on_wait: OnWait, time_left: TimeLeft | None = None) -> OpenAIChat:
+        """The same model for one run alone, whose waits `on_wait` is told of, and no request of
+        which takes more than `time_left`.
 
         What is learnt of its token counts stays within the run, so that equal runs count alike
         whatever else goes on; which fields it refuses is shared.
         """
         other = copy.copy(self)
-        other._endpoint = self._endpoint.telling(on_wait)
+        other._endpoint = self._endpoint.telling(on_wait, time_left)
         other._correction = _Correction()
         return other
 

@@ -2,7 +2,8 @@
 
 What is tried again: no connection, a time-out, 408, 409, 429, 5xx and a reply that holds nothing
 usable. A 503, by which local servers say that they still load their model, is bounded by time
-only. A refused key and a used-up quota are fatal at once.
+only. A refused key, a used-up quota and a wait beyond all patience are fatal at once, and nothing
+is tried again when the asker's own time is up.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from docpager.errors import ModelAuthError, ModelError
-from docpager.models.throttle import Throttle
+from docpager.errors import BudgetReached, ModelAuthError, ModelError
+from docpager.models.throttle import LongPause, Throttle
 from docpager.protocols import Clock
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
 
 T = TypeVar("T")
 OnWait: TypeAlias = Callable[[float], None]
 """Told of seconds that were waited without asking anything."""
+TimeLeft: TypeAlias = Callable[[], float]
+"""Seconds of work left to whoever asks; what was waited does not count."""
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -38,6 +42,8 @@ _RETRYABLE = frozenset({408, 409, 429})
 _QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _WINDOW = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _SHORTEST_SECRET = 4
+_LEAST_TRY_S = 0.01
+"""Less time than this is none: a timer may go off that much before the clock says so."""
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 
 
@@ -81,6 +87,8 @@ class _Failure:
     """Seconds after which the endpoint says to come back."""
     overloaded: bool = False
     """Whether fewer requests at once would help: 429 and 5xx."""
+    said: str = ""
+    """What the endpoint answered, where it may answer otherwise later."""
 
 
 class _Connections:
@@ -127,6 +135,7 @@ class Endpoint:
         self._throttle = throttle
         self._connections = _Connections()
         self._on_wait: OnWait | None = None
+        self._time_left: TimeLeft = lambda: math.inf
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url!r})"
@@ -142,11 +151,14 @@ class Endpoint:
         """Whether it is OpenAI's own API, which has renamed some fields."""
         return self._base_url == OPENAI_URL
 
-    def telling(self, on_wait: OnWait) -> Endpoint:
+    def telling(self, on_wait: OnWait, time_left: TimeLeft | None = None) -> Endpoint:
         """The same endpoint with the same connections, which tells `on_wait` of every second that
-        it waits: for its turn, or for the endpoint to take requests again."""
+        it waits: for its turn, or for the endpoint to take requests again. No request of its takes
+        more than `time_left`."""
         other = copy.copy(self)
         other._on_wait = on_wait
+        if time_left is not None:
+            other._time_left = time_left
         return other
 
     def close(self) -> None:
@@ -163,18 +175,22 @@ class Endpoint:
 
         Raises:
             ModelError: as told in the module docstring, when trying again cannot help (any more).
+            BudgetReached: the time left to the asker is up, or that of all who share the throttle.
+            WaitInterrupted: someone asked to stop, and it would have had to wait.
         """
         import openai
 
         began = self._clock.monotonic()
-        tries = 0
+        attempts = tries = 0
         reached = False
         while True:
+            patience = self._retry.total_seconds - (self._clock.monotonic() - began)
             try:
-                return self._try(path, body, read)
+                return self._try(path, body, read, patience)
             except (openai.OpenAIError, UnusableReply) as error:
                 failure = self._failure(error, str(body.get("model")))
                 self._redact_in_place(error)
+                attempts += 1
                 tries += failure.counted
                 reached = reached or failure.connected
                 limit = self._retry.tries if reached else self._retry.connection_tries
@@ -183,31 +199,71 @@ class Endpoint:
                 if self._throttle is not None and isinstance(failure.error, ModelAuthError):
                     self._throttle.refusal = str(failure.error)
                 if not failure.retryable or late or tries >= limit:
-                    if failure.error is error:
+                    asked = failure.asked_delay if late else None
+                    given_up = self._given_up(failure, attempts, asked)
+                    if given_up is error:
                         raise
-                    raise failure.error from error
-            if self._throttle is not None:
-                self._throttle.retried()
-            self._clock.sleep(delay)
-            self._waited(delay)
+                    raise given_up from error
+                self._require_time(error)
+            self._rest(delay)
 
-    def _try(self, path: str, body: Mapping[str, object], read: Callable[[object], T]) -> T:
+    def _try(
+        self,
+        path: str,
+        body: Mapping[str, object],
+        read: Callable[[object], T],
+        patience: float,
+    ) -> T:
         """One request, in its turn."""
         if self._throttle is None:
             return read(self._send(path, body))
+        try:
+            return self._try_in_turn(self._throttle, path, body, read, patience)
+        except LongPause as pause:
+            raise ModelError(
+                f"{self.url} asks to wait {pause.seconds:.0f} s more, and a call is given up after "
+                f"{self._retry.total_seconds:.0f} s. Try again after that."
+            ) from pause
+
+    def _try_in_turn(
+        self,
+        throttle: Throttle,
+        path: str,
+        body: Mapping[str, object],
+        read: Callable[[object], T],
+        patience: float,
+    ) -> T:
         import openai
 
-        with self._throttle.turn() as turn:
+        with throttle.turn(patience) as turn:
             self._waited(turn.waited)
             try:
                 reply = read(self._send(path, body))
             except openai.APIStatusError as error:
                 failure = self._failure(error, str(body.get("model")))
                 if failure.overloaded:
-                    self._throttle.pressed(turn, failure.asked_delay)
+                    throttle.pressed(turn, failure.asked_delay)
                 raise
-            self._throttle.eased()
+            throttle.eased()
             return reply
+
+    def _rest(self, seconds: float) -> None:
+        """Wait before the next try."""
+        if self._throttle is None:
+            self._clock.sleep(seconds)
+        else:
+            self._throttle.rest(seconds)
+            self._throttle.retried()
+        self._waited(seconds)
+
+    def _require_time(self, cause: Exception | None = None) -> float:
+        """Seconds left to whoever asks."""
+        left = self._time_left()
+        if left < _LEAST_TRY_S:
+            raise BudgetReached(
+                "time", f"The time allowed was up before {self.url} answered. Raise --timeout."
+            ) from cause
+        return left
 
     def _waited(self, seconds: float) -> None:
         if self._on_wait is not None:
@@ -216,7 +272,13 @@ class Endpoint:
     def _send(self, path: str, body: Mapping[str, object]) -> object:
         import httpx2
 
-        response = self._client().post(path, cast_to=httpx2.Response, body=dict(body))
+        client = self._client()
+        response = client.post(
+            path,
+            cast_to=httpx2.Response,
+            body=dict(body),
+            options={"timeout": self._timeout(self._require_time())},
+        )
         try:
             return json.loads(response.content)
         except ValueError as error:
@@ -235,7 +297,6 @@ class Endpoint:
             return self._connections.opened
 
     def _open(self) -> openai.OpenAI:
-        import httpx2
         import openai
 
         if self._key is None and self.is_openai:
@@ -243,7 +304,7 @@ class Endpoint:
                 f"No API key for {self.url}. Set OPENAI_API_KEY, or name another endpoint with "
                 "--base-url."
             )
-        timeout = httpx2.Timeout(self._timeout_s, connect=min(10.0, self._timeout_s))
+        timeout = self._timeout()
         client = openai.OpenAI(
             base_url=self._base_url,
             api_key=self._key or "none",
@@ -258,11 +319,32 @@ class Endpoint:
         client.project = None
         return client
 
+    def _timeout(self, most: float = math.inf) -> httpx2.Timeout:
+        import httpx2
+
+        seconds = min(self._timeout_s, most)
+        return httpx2.Timeout(seconds, connect=min(10.0, seconds))
+
     def _delay(self, failure: _Failure, tries: int) -> float:
-        if failure.asked_delay is not None:
-            return failure.asked_delay
+        """As long as the endpoint asks for, and never shorter than without its asking."""
         doubled = self._retry.first_delay * 2.0 ** min(max(tries - 1, 0), 30)
-        return min(doubled, self._retry.longest_delay) * (0.5 + self._random() / 2)
+        usual = min(doubled, self._retry.longest_delay) * (0.5 + self._random() / 2)
+        return max(usual, failure.asked_delay or 0.0)
+
+    def _given_up(self, failure: _Failure, attempts: int, asked: float | None) -> ModelError:
+        """The error of the last of so many attempts; `asked` is a wait that is too long."""
+        if not failure.said:
+            return failure.error
+        if asked is not None:
+            why = (
+                f"It asks to wait {asked:.0f} s, and a call is given up after "
+                f"{self._retry.total_seconds:.0f} s. Try again after that."
+            )
+        elif attempts > 1:
+            why = "It was asked again without success. Try later."
+        else:
+            why = "Try later."
+        return type(failure.error)(f"{failure.said} {why}")
 
     # ---- what went wrong ---------------------------------------------------------------------
 
@@ -317,11 +399,12 @@ class Endpoint:
         if status in _RETRYABLE or status >= 500:
             kind = FailingServer if status >= 500 else ModelError
             return _Failure(
-                kind(f"{said} It was asked again without success. Try later."),
+                kind(f"{said} Try later."),
                 retryable=True,
                 counted=status != 503,
                 asked_delay=asked_delay(error.response.headers, self._clock),
                 overloaded=status == 429 or status >= 500,
+                said=said,
             )
         if codes & _WINDOW:
             return _Failure(

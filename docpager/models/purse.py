@@ -12,6 +12,10 @@ from docpager.protocols import Chat
 from docpager.types import Price, ToolMode, Usage
 
 
+class BatchBound(BudgetReached):
+    """A bound of many runs together, not of the one that meets it."""
+
+
 class Purse:
     """Tokens and money of many runs at once, bounded; every call takes its most out beforehand.
 
@@ -60,7 +64,7 @@ class Purse:
         Waits where calls under way may turn out cheaper than what was held for them.
 
         Raises:
-            BudgetReached: the call could go beyond a bound whatever becomes of the others.
+            BatchBound: the call could go beyond a bound whatever becomes of the others.
         """
         tokens = prompt_tokens + reply_tokens
         cost = self._price.cost(Usage(prompt_tokens, 0, reply_tokens)) if self._price else 0.0
@@ -68,7 +72,7 @@ class Purse:
             while self._lacking(tokens + self._held_tokens, cost + self._held_cost):
                 bound = self._lacking(tokens, cost)
                 if bound is not None:
-                    raise BudgetReached(
+                    raise BatchBound(
                         bound,
                         f"Another model call could go beyond {self._bound(bound)} in all. "
                         "Raise it, and run the same command again.",
@@ -111,7 +115,7 @@ class PursedChat:
         self._inner = inner
         self._purse = purse
         self.starved: Bound | None = None
-        """Which bound of the purse refused a call."""
+        """Which bound of the many runs refused a call."""
 
     @property
     def tool_mode(self) -> ToolMode:
@@ -126,13 +130,13 @@ class PursedChat:
         """The reply of the chat inside, paid for.
 
         Raises:
-            BudgetReached: it could cost more than what is left; it was not made.
+            BatchBound: it could cost more than what is left; it was not made.
         """
         try:
             with self._purse.held(self._inner.prompt_tokens(request), request.max_tokens):
                 reply = self._inner.complete(request)
                 self._purse.spend(reply.usage)
                 return reply
-        except BudgetReached as reached:
+        except BatchBound as reached:
             self.starved = reached.stopped_by
             raise

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from docpager.errors import DocpagerError
+from docpager.models.purse import BatchBound
 from docpager.protocols import Clock
+
+_POLL_S = 0.25
+"""How soon a wait notices that it was interrupted, or has become too long."""
+
+
+class LongPause(Exception):
+    """The endpoint wants nothing for longer than the caller is ready to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+class WaitInterrupted(DocpagerError):
+    """Someone asked to stop while a call was only waiting to be made."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Interrupted while waiting for the endpoint. Run the same command again to go on."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +62,25 @@ class Throttle:
     A refusal (429, 5xx) halves the number in flight, once for all that were under way together,
     and nothing is sent before the time that the endpoint names. As many good replies as are let
     through at once let one more through.
+
+    Args:
+        most: Calls at once.
+        ends_at: When by `clock.monotonic()` nobody waits any more.
+        interrupted: Whether someone asked to stop: from then on nobody waits.
     """
 
-    def __init__(self, most: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        most: int,
+        clock: Clock,
+        *,
+        ends_at: float = math.inf,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._most = most
         self._clock = clock
+        self._ends_at = ends_at
+        self._interrupted = interrupted
         self._changed = threading.Condition()
         self._allowed = most
         self._in_flight = 0
@@ -67,15 +106,28 @@ class Throttle:
             return self._allowed
 
     @contextmanager
-    def turn(self) -> Iterator[Turn]:
-        """Wait for leave to send one request, and count it as in flight until the end."""
+    def turn(self, patience: float = math.inf) -> Iterator[Turn]:
+        """Wait for leave to send one request, and count it as in flight until the end.
+
+        Raises:
+            LongPause: the endpoint's pauses would be waited for longer than `patience` seconds.
+            BatchBound: it would have to wait beyond the end.
+            WaitInterrupted: it would have to wait, and someone asked to stop.
+        """
         began = self._clock.monotonic()
+        paused = 0.0
         with self._changed:
             while True:
-                pause = self._paused_until - self._clock.monotonic()
-                if pause <= 0 and self._in_flight < self._allowed:
+                now = self._clock.monotonic()
+                pause = max(0.0, self._paused_until - now)
+                if pause == 0 and self._in_flight < self._allowed:
                     break
-                self._changed.wait(pause if pause > 0 else None)
+                self._require_waiting(pause)
+                if pause and paused + pause > patience:
+                    raise LongPause(pause)
+                self._changed.wait(min(pause, _POLL_S) or _POLL_S)
+                if pause:
+                    paused += self._clock.monotonic() - now
             self._in_flight += 1
             self._requests += 1
             given = Turn(self._epoch, self._clock.monotonic() - began)
@@ -85,6 +137,29 @@ class Throttle:
             with self._changed:
                 self._in_flight -= 1
                 self._changed.notify_all()
+
+    def rest(self, seconds: float) -> None:
+        """Wait before a request is sent again.
+
+        Raises:
+            BatchBound: that is beyond the end.
+            WaitInterrupted: someone asked to stop.
+        """
+        while seconds > 0:
+            self._require_waiting(seconds)
+            step = min(seconds, _POLL_S)
+            self._clock.sleep(step)
+            seconds -= step
+
+    def _require_waiting(self, seconds: float) -> None:
+        if self._interrupted():
+            raise WaitInterrupted
+        if self._clock.monotonic() + seconds > self._ends_at:
+            raise BatchBound(
+                "time",
+                "The endpoint would have to be waited for beyond the time allowed in all. "
+                "Raise --timeout, and run the same command again.",
+            )
 
     def eased(self) -> None:
         """A request was answered well."""

@@ -499,6 +499,49 @@ def test_a_storm_of_refusals_loses_and_doubles_no_answer(desk: Desk) -> None:
     assert summary["fewest_at_once"] < 8
 
 
+LONG_WAITS = [{"retry-after": "3600"}, {"x-ratelimit-reset-requests": "23h59m0s"}]
+
+
+@pytest.mark.parametrize("headers", LONG_WAITS)
+def test_an_endpoint_that_asks_for_hours_is_given_up(desk: Desk, headers: dict[str, str]) -> None:
+    desk.write("q.jsonl", [{"question": f"Where was pump 1 made? {n}"} for n in range(40)])
+    limited = LoopbackReply({"error": {"message": "slow"}}, 429, headers)
+    with LoopbackServer(lambda request: limited) as server:
+        said = batch(desk, server, code=4)
+        assert len(server.requests) <= 4
+    assert "questions in a row failed" in said
+    errors = [row["error"] for row in desk.rows("r.jsonl")]
+    assert 10 <= len(errors) <= 14
+    assert all("asks to wait" in error and "asked again" not in error for error in errors)
+
+
+def test_what_would_wait_beyond_the_time_of_the_batch_is_left(desk: Desk) -> None:
+    limited = LoopbackReply({"error": {"message": "slow"}}, 429, {"retry-after": "500"})
+    with LoopbackServer(lambda request: limited) as server:
+        batch(desk, server, "--timeout", "60", code=5)
+        assert len(server.requests) <= 4
+    rows = desk.rows("r.jsonl")
+    assert [(row["status"], row["stopped_by"]) for row in rows] == [("budget", "time")] * 8
+    with LoopbackServer(right) as server:
+        batch(desk, server)
+    assert {row["status"] for row in desk.rows("r.jsonl")} == {"answered"}
+
+
+@pytest.mark.parametrize("cached", [(), ("--cache", "c.jsonl")])
+def test_a_question_ends_with_its_time_on_an_endpoint_that_does_not_answer(
+    desk: Desk, cached: tuple[str, ...]
+) -> None:
+    desk.write("q.jsonl", questions(2))
+    with LoopbackServer(lambda request: LoopbackReply({}, delay_s=30.0)) as server:
+        batch(desk, server, "--question-timeout", "1", *cached, code=5)
+        assert len(server.requests) == 2
+    rows = desk.rows("r.jsonl")
+    assert [(row["status"], row["stopped_by"]) for row in rows] == [("budget", "time")] * 2
+    with LoopbackServer(right) as server:  # they had their own bound: nothing is left to ask
+        batch(desk, server, "--question-timeout", "1", *cached, code=5)
+        assert server.requests == []
+
+
 def test_an_endpoint_that_is_not_there_is_given_up(tmp_path: Path, desk: Desk) -> None:
     rows = [{"question": f"Where was pump 1 made, {n}?"} for n in range(40)]
     desk.write("q.jsonl", rows)
@@ -543,6 +586,19 @@ def test_two_interrupts_stop_at_once(desk: Desk) -> None:
         code, said = interrupted(desk, server, 2)
         assert code == 130, said
     assert desk.rows("r.jsonl") == []  # as after one, there would be two
+
+
+def test_one_interrupt_ends_what_only_waits_as_if_it_was_never_asked(desk: Desk) -> None:
+    limited = LoopbackReply({"error": {"message": "slow"}}, 429, {"retry-after": "500"})
+
+    def answer(request: LoopbackRequest) -> LoopbackReply:
+        return limited if "pump 2 made" in json.dumps(request.body) else slow(request)
+
+    with LoopbackServer(answer) as server:
+        code, said = interrupted(desk, server, 1)
+        assert len(server.requests) == 2
+    assert code == 130, said
+    assert [row["id"] for row in desk.rows("r.jsonl")] == ["q1"]
 
 
 def test_another_batch_may_not_write_the_same_results(desk: Desk) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docpager.errors import ModelAuthError, ModelError
+from docpager.errors import BudgetReached, ModelAuthError, ModelError
 from docpager.models.endpoint import (
     Endpoint,
     FailingServer,
@@ -19,7 +19,7 @@ from docpager.models.endpoint import (
     asked_delay,
     parse_duration,
 )
-from docpager.testing import FrozenClock, LoopbackReply, LoopbackServer
+from docpager.testing import FrozenClock, LoopbackReply, LoopbackRequest, LoopbackServer
 
 KEY = "sk-live-0123456789abcdef"
 PATIENT = RetryPolicy()
@@ -180,7 +180,7 @@ def test_a_page_of_html_is_not_an_api() -> None:
     ("headers", "slept"),
     [
         ({"retry_after": "7"}, 7.0),
-        ({"retry_after": "0"}, 0.0),
+        ({"retry_after": "0"}, 0.25),
         ({"retry_after_ms": "1500"}, 1.5),
         ({"retry_after": "7", "x_ratelimit_reset_tokens": "1m"}, 7.0),
         ({"x_ratelimit_reset_tokens": "1m30s"}, 90.0),
@@ -218,10 +218,46 @@ def test_a_date_to_come_back_at_is_kept() -> None:
 def test_a_longer_delay_than_we_are_ready_to_wait_is_not_waited_for() -> None:
     clock = FrozenClock()
     with LoopbackServer([failing(429, retry_after="3600"), FINE]) as server:
-        with pytest.raises(ModelError, match="429"):
+        with pytest.raises(ModelError, match=r"429.*asks to wait 3600 s.*after 180 s") as caught:
             post(server, clock)
         assert len(server.requests) == 1
+    assert "asked again" not in str(caught.value)
     assert clock.slept == []
+
+
+@pytest.mark.parametrize("after", ["0", "0.01", "Sun, 31 Dec 2023 00:00:00 GMT"])
+def test_a_wait_that_is_named_is_never_shorter_than_the_usual_one(after: str) -> None:
+    clock = FrozenClock()
+    with LoopbackServer(lambda request: failing(429, retry_after=after)) as server:
+        with pytest.raises(ModelError, match="asked again without success"):
+            post(server, clock)
+        assert len(server.requests) == 6
+    assert clock.slept == [0.25, 0.5, 1.0, 2.0, 4.0]
+
+
+# ---- the time of whoever asks ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply", [LoopbackReply({}, delay_s=20.0), failing(500), CUT], ids=["slow", "500", "cut"]
+)
+def test_nothing_is_tried_again_when_the_time_of_the_asker_is_up(reply: LoopbackReply) -> None:
+    left = [0.2]
+
+    def answer(request: LoopbackRequest) -> LoopbackReply:
+        left.append(0.0)
+        return reply
+
+    with LoopbackServer(answer) as server:
+        made = endpoint(server.base_url, FrozenClock(), timeout_s=20.0)
+        asking = made.telling(lambda seconds: None, lambda: left[-1])
+        with pytest.raises(BudgetReached, match=r"--timeout") as caught:
+            asking.post("/chat/completions", {"model": "m"}, lambda reply: reply)
+        assert caught.value.stopped_by == "time"
+        with pytest.raises(BudgetReached):
+            asking.post("/chat/completions", {"model": "m"}, lambda reply: reply)
+        made.close()
+        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

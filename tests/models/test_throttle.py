@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from docpager.errors import BudgetReached, ModelError
 from docpager.messages import ChatReply, ChatRequest, UserMessage
 from docpager.models.endpoint import Endpoint
-from docpager.models.purse import Purse, PursedChat
-from docpager.models.throttle import Throttle
+from docpager.models.purse import BatchBound, Purse, PursedChat
+from docpager.models.throttle import LongPause, Throttle, WaitInterrupted
 from docpager.testing import (
     FrozenClock,
     LoopbackReply,
@@ -67,6 +67,63 @@ def test_nothing_is_sent_before_the_time_that_was_named() -> None:
     bad(throttle, 0.2)
     with throttle.turn() as turn:
         assert turn.waited >= 0.15
+
+
+def test_a_pause_beyond_patience_ends_the_wait_and_says_how_long_it_is() -> None:
+    throttle = Throttle(4, FrozenClock())
+    bad(throttle, 3600.0)
+    with pytest.raises(LongPause) as caught, throttle.turn(600.0):
+        pass
+    assert caught.value.seconds == 3600.0
+
+
+@pytest.mark.parametrize("delay", [3600.0, 11.0])
+def test_nobody_waits_beyond_the_end_of_all(delay: float) -> None:
+    clock = FrozenClock()
+    throttle = Throttle(4, clock, ends_at=10.0)
+    throttle.rest(9.0)
+    with pytest.raises(BatchBound), throttle.turn() as turn:
+        throttle.pressed(turn, delay)
+        throttle.rest(delay)
+    with pytest.raises(BatchBound), throttle.turn(600.0):
+        pass
+    assert clock.monotonic() == 9.0
+
+
+def test_who_is_interrupted_no_longer_waits_but_may_send_what_need_not_wait() -> None:
+    stop = threading.Event()
+    throttle = Throttle(1, SystemClock(), interrupted=stop.is_set)
+    heard: list[type[Exception]] = []
+
+    def wait() -> None:
+        try:
+            good(throttle)
+        except WaitInterrupted as error:
+            heard.append(type(error))
+
+    with throttle.turn():
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        stop.set()
+        waiting.join()
+        with pytest.raises(WaitInterrupted):
+            throttle.rest(500.0)
+    good(throttle)
+    assert heard == [WaitInterrupted]
+    assert throttle.traffic.requests == 2
+
+
+def test_a_call_behind_a_long_pause_fails_unasked_and_says_why() -> None:
+    clock = FrozenClock()
+    reply = LoopbackReply({"error": {"message": "slow"}}, 429, {"retry-after": "3600"})
+    with LoopbackServer(lambda request: reply) as server:
+        throttle = Throttle(4, clock)
+        endpoint = Endpoint(server.base_url, None, clock=clock, throttle=throttle)
+        for words in ("asks to wait 3600 s, ", "asks to wait 3600 s more"):
+            with pytest.raises(ModelError, match=words):
+                endpoint.post("/chat/completions", {"model": "m"}, lambda reply: reply)
+        endpoint.close()
+        assert len(server.requests) == 1
 
 
 @given(st.lists(st.booleans(), max_size=60))
@@ -153,6 +210,15 @@ def test_what_was_held_for_a_call_that_failed_is_free_again() -> None:
     with pytest.raises(ModelError):
         chat.complete(REQUEST)
     assert chat.complete(REQUEST).message.text == "a"
+
+
+def test_the_end_of_one_question_is_not_the_end_of_all() -> None:
+    inner = ScriptedChat([BudgetReached("time", "up"), BatchBound("time", "up")])
+    chat = PursedChat(inner, Purse())
+    for starved in (None, "time"):
+        with pytest.raises(BudgetReached):
+            chat.complete(REQUEST)
+        assert chat.starved == starved
 
 
 def test_without_a_price_only_tokens_are_bounded() -> None:
