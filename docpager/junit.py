@@ -94,7 +94,7 @@ def _case(
     case.set("time", f"{float(cast(float, record['elapsed_s'])) if record else 0.0:.3f}")
     if failed is not None:
         error = ET.SubElement(case, "error", message=_short(failed), type="not_answered")
-        error.text = _legal(f"Question: {question.text}\n{failed}")
+        error.text = legal_xml(f"Question: {question.text}\n{failed}")
         return case, "error"
     if record is None:
         ET.SubElement(case, "skipped", message="not asked: the batch was stopped before")
