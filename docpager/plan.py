@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from docpager.documents.attachments import attached_to
 from docpager.documents.loaders import AttachedFile, ParsedFile, unreadable
@@ -143,6 +144,8 @@ class Plan:
         """Content hash -> name of the document that holds its text."""
         self._copies: dict[str, set[str]] = {}
         """Name of a document -> names of its duplicates."""
+        self._read_as: dict[str, set[str]] = {}
+        """Content hash -> suffixes under which this ingest reads the bytes."""
         for document in self._known.values():
             if document.state == "ready":
                 self._stored[document.content_hash] = document.name
@@ -227,6 +230,7 @@ class Plan:
         other = self._stored.get(content_hash)
         if other is None:
             self._stored[content_hash] = file.name
+            self._read_as[content_hash] = {_suffix(file.name)}
             row = self._known.get(file.name)
             had_text = row is not None and row.state in ("ready", "duplicate")
             status: FileStatus = "updated" if had_text else "added"
@@ -240,7 +244,12 @@ class Plan:
             self._copies[file.name] = self._copies.pop(other, set())
             return Step(file, "moved", content_hash, other=other, heir=heir)
         self._copies.setdefault(other, set()).add(file.name)
-        return Step(file, "duplicate", content_hash, other=other, heir=heir)
+        # Whether bytes can be read may depend on the name, so a failure is not that of every copy.
+        read_as = self._read_as.get(content_hash)
+        parse = read_as is not None and _suffix(file.name) not in read_as
+        if read_as is not None:
+            read_as.add(_suffix(file.name))
+        return Step(file, "duplicate", content_hash, parse=parse, other=other, heir=heir)
 
     def _forget(self, name: str) -> str:
         """What `name` held is replaced; the duplicate that keeps its text, if there is one."""
@@ -257,6 +266,10 @@ class Plan:
         self._stored[row.content_hash] = heir
         self._copies[heir] = copies - {heir}
         return heir
+
+
+def _suffix(name: str) -> str:
+    return PurePath(name).suffix.lower()
 
 
 def hash_file(path: str) -> str:
@@ -299,6 +312,10 @@ class Families:
         """Of each file, the rows of what is attached to it, by what follows its own name."""
         for name, holder in sorted(holders.items()):
             self._held.setdefault(holder, {})[name[len(holder) :]] = rows[name]
+        self._failed: dict[str, dict[str, str]] = {}
+        """Content hash -> suffix -> name of what could not be read under it in this ingest."""
+        self._text: dict[str, str] = {}
+        """Content hash -> name of the copy that was read though another had failed."""
         self.unsettled = frozenset(
             holder
             for holder, held in self._held.items()
@@ -313,6 +330,7 @@ class Families:
         self, step: Step, result: ParsedFile | DocumentError | None
     ) -> Iterator[tuple[Step, ParsedFile | DocumentError | None]]:
         """The steps of a file's attachments, then its own."""
+        step, result = self._told_apart(step, result)
         if step.heir:
             yield from self._moved(step.file.name, self._row(step.heir))
         in_vain = step.again and isinstance(result, DocumentError)
@@ -329,6 +347,26 @@ class Families:
         for attached in now:
             yield self._attached(step, attached, before.pop(f"/{attached.name}", None))
         yield replace(step, gone=tuple(step.file.name + end for end in before)), result
+
+    def _told_apart(
+        self, step: Step, result: ParsedFile | DocumentError | None
+    ) -> tuple[Step, ParsedFile | DocumentError | None]:
+        """A copy of what failed under a name of another suffix is what reading itself gave."""
+        failed = self._failed.get(step.content_hash, {})
+        if step.status == "duplicate":
+            holder = self._text.get(step.content_hash, step.other)
+            holder = failed.get(_suffix(step.file.name), holder)
+            if result is None or holder not in failed.values():
+                return replace(step, parse=False, other=holder), None
+            row = self.files.get(step.file.name)
+            had_text = row is not None and row.state in ("ready", "duplicate")
+            step = replace(step, status="updated" if had_text else "added", other="")
+            if isinstance(result, ParsedFile):
+                self._text[step.content_hash] = step.file.name
+        if isinstance(result, DocumentError) and step.parse and not step.again:
+            names = self._failed.setdefault(step.content_hash, {})
+            names[_suffix(step.file.name)] = step.file.name
+        return step, result
 
     def _row(self, name: str) -> Document:
         """The row of a file, which it may come to have in this ingest only."""

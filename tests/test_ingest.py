@@ -275,6 +275,23 @@ def test_a_copy_of_a_bad_file_fails_for_the_same_reason(bench: Bench) -> None:
     assert set(bench.statuses(report).values()) == {"damaged"} and bench.parsed == ["a.pdf"]
 
 
+def test_a_copy_of_another_suffix_does_not_fail_for_the_name_of_the_first(bench: Bench) -> None:
+    for name in ("a.pdf", "b.txt", "c.pdf", "d.txt", "e.md"):
+        bench.put(name, "Plain text of whales.")
+    report = bench.run()
+    assert bench.statuses(report) == {
+        "corpus/a.pdf": "not_a_document",
+        "corpus/b.txt": "added",
+        "corpus/c.pdf": "not_a_document",
+        "corpus/d.txt": "duplicate",
+        "corpus/e.md": "duplicate",
+    }
+    assert bench.rows["corpus/d.txt"].duplicate_of == "corpus/b.txt"
+    assert bench.archive.passage_count == 1
+    again = bench.run()
+    assert (again.unchanged, again.failed) == (3, 2) and not bench.parsed
+
+
 def test_a_file_named_itself_of_an_unknown_format_fails(bench: Bench) -> None:
     report = bench.run(bench.put("a.xyz", "words"))
     assert bench.statuses(report) == {"corpus/a.xyz": "unsupported_format"}

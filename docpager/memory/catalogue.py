@@ -62,9 +62,9 @@ def inherited(documents: Sequence[Document], going: Collection[str]) -> dict[str
     """
     heirs: dict[str, Document] = {}
     for one in sorted(documents, key=lambda document: document.name):
-        original = one.duplicate_of
-        if one.state == "duplicate" and original in going and one.name not in going:
-            heirs.setdefault(str(original), one)
+        holder = one.duplicate_of
+        if holder and holder in going and one.name not in going:
+            heirs.setdefault(holder, one)
     if not heirs:
         return {}
     rows: dict[str, Document] = {}
