@@ -31,11 +31,11 @@ BROKEN_PIPE = 141
 INTERNAL_FAULT = 70
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRECEDENCE = (INTERRUPTED, 2, 3, 4, 5, 1, 6, 0)
+"""Which exit code stands where several apply."""
 _INGESTING = ("docpager-writer", "docpager-embedder")
 """Threads of an ingest that may be in a call or a commit when the program ends."""
 _M_ARENA_MAX = -8
 """Of glibc's `mallopt`."""
-"""Which exit code stands where several apply."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

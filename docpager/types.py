@@ -205,8 +205,9 @@ class IngestReport:
     passages: int
     """Stored by this ingest, as are `pages`."""
     pages: int
-    """Sections of files without pages among them."""
+    """With the sections of files without pages."""
     sections: int
+    """Of `pages`."""
     elapsed_s: float
     files: tuple[FileOutcome, ...]
     """In walk order, then what was removed or is gone."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -977,7 +978,7 @@ class ArchiveFile:
         hashes = [chunk.text_hash for chunk in chunks]
         self._refuse_without_vectors(passages, hashes)
         numbers = np.array([passage.number for passage in passages], np.int32)
-        counted = [postings.term_counts(chunk.indexed_text) for chunk in chunks]
+        counted = [Counter(postings.terms(chunk.indexed_text)) for chunk in chunks]
         columns = {
             "number": numbers,
             "document": np.array([passage.document for passage in passages], np.int32),

@@ -262,7 +262,7 @@ class InMemoryArchive:
         return [number for number, (name, _) in self._chunks.items() if fits(name)]
 
     def _counted(self, number: int) -> Counter[str]:
-        return postings.term_counts(self._chunks[number][1].indexed_text)
+        return Counter(postings.terms(self._chunks[number][1].indexed_text))
 
     def _passage(self, number: int) -> Passage:
         name, chunk = self._chunks[number]

