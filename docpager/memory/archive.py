@@ -110,6 +110,7 @@ MIGRATIONS: tuple[db.Migration, ...] = (
             "ALTER TABLE document ADD COLUMN reader VARCHAR DEFAULT ''",
         ),
     ),
+    db.Migration("sizes of postings", postings.SIZES),
 )
 
 _DOCUMENT_FIELDS = tuple(field.name for field in fields(Document))

@@ -169,6 +169,17 @@ SCHEMA = (
     "CREATE TABLE fresh_posting (segment INTEGER NOT NULL, term VARCHAR NOT NULL,"
     " numbers INTEGER[] NOT NULL, counts INTEGER[] NOT NULL)",
 )
+SIZES = (
+    "CREATE TABLE sized_posting AS SELECT *, len(numbers)::INTEGER AS size FROM posting",
+    "DROP TABLE posting",
+    "ALTER TABLE sized_posting RENAME TO posting",
+    "CREATE INDEX posting_term ON posting (term)",
+    "CREATE TABLE sized_fresh_posting AS SELECT *, len(numbers)::INTEGER AS size"
+    " FROM fresh_posting",
+    "DROP TABLE fresh_posting",
+    "ALTER TABLE sized_fresh_posting RENAME TO fresh_posting",
+)
+"""A migration: each row has the length of its lists, which would have to be read to be told."""
 FRESH_SHARE = 10
 """At rest, fresh postings are folded when they are more than 1 / FRESH_SHARE of the packed ones."""
 FRESH_BETWEEN = 2_000_000
@@ -203,7 +214,7 @@ def insert_segment(
     with new_rows(connection, rows):
         connection.execute(
             "INSERT INTO fresh_posting SELECT ?, term, list(number ORDER BY number),"
-            " list(n ORDER BY number) FROM new_rows GROUP BY term ORDER BY term",
+            " list(n ORDER BY number), count(*) FROM new_rows GROUP BY term ORDER BY term",
             [segment],
         )
 
@@ -248,10 +259,10 @@ def pack(connection: duckdb.DuckDBPyConnection, live_postings: int, *, at_rest: 
         live_postings: How many postings there would be without those of removed passages.
         at_rest: Whether no more are about to come. Else little is done: it would be done again.
     """
-    (packed,) = _row(connection, "SELECT coalesce(sum(len(numbers)), 0) FROM posting")
+    (packed,) = _row(connection, "SELECT coalesce(sum(size), 0) FROM posting")
     sizes = connection.execute(
-        "SELECT segment, sum(len(numbers)) AS size FROM fresh_posting"
-        " GROUP BY segment ORDER BY size, segment"
+        "SELECT segment, sum(size) AS total FROM fresh_posting"
+        " GROUP BY segment ORDER BY total, segment"
     ).fetchall()
     fresh = sum(size for _, size in sizes)
     dead = packed + fresh - live_postings
@@ -274,7 +285,9 @@ def _fold(connection: duckdb.DuckDBPyConnection, *, sift: bool) -> None:
         )
         bounds = [first] if end is None else [first, end]
         connection.execute(
-            f"INSERT INTO folded_posting {_grouped(both, sift=sift)} ORDER BY term", bounds * 2
+            f"INSERT INTO folded_posting SELECT *, len(numbers) FROM ({_grouped(both, sift=sift)})"
+            " ORDER BY term",
+            bounds * 2,
         )
     connection.execute("DROP TABLE posting")
     connection.execute("ALTER TABLE folded_posting RENAME TO posting")
@@ -287,8 +300,8 @@ def _term_ranges(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, s
     rows = connection.execute(
         "SELECT min(term) FROM ("
         f" SELECT term, (sum(size) OVER (ORDER BY term) - size) // {FOLDED_AT_ONCE} AS part FROM ("
-        "  SELECT term, sum(len(numbers)) AS size FROM ("
-        "   SELECT term, numbers FROM posting UNION ALL SELECT term, numbers FROM fresh_posting"
+        "  SELECT term, sum(size) AS size FROM ("
+        "   SELECT term, size FROM posting UNION ALL SELECT term, size FROM fresh_posting"
         "  ) GROUP BY term)) GROUP BY part ORDER BY part"
     ).fetchall()
     starts = [term for (term,) in rows]
@@ -301,7 +314,7 @@ def _merge(connection: duckdb.DuckDBPyConnection, segments: Sequence[int], *, si
     connection.execute(f"CREATE TEMP TABLE merged_posting AS {_grouped(chosen, sift=sift)}")
     connection.execute(f"DELETE FROM fresh_posting WHERE segment IN ({marks})")
     connection.execute(
-        f"INSERT INTO fresh_posting SELECT {max(segments)}, term, numbers, counts"
+        f"INSERT INTO fresh_posting SELECT {max(segments)}, term, numbers, counts, len(numbers)"
         " FROM merged_posting"
     )
     connection.execute("DROP TABLE merged_posting")

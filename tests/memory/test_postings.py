@@ -121,7 +121,7 @@ Passages = dict[int, Counter[str]]
 def store(passages: Passages, segments: list[list[int]]) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE passage (number INTEGER)")
-    for statement in postings.SCHEMA:
+    for statement in (*postings.SCHEMA, *postings.SIZES):
         connection.execute(statement)
     for segment, numbers in enumerate(segments, 1):
         connection.executemany("INSERT INTO passage VALUES (?)", [[n] for n in numbers])
@@ -222,6 +222,28 @@ def test_between_bursts_nothing_is_folded_that_would_be_folded_again(
     # At first as soon as it is more than is allowed to be fresh, then whenever it has doubled.
     assert folded == [6, 14, 30]
     assert kept(connection, ["a"]) == {"a": dict.fromkeys(range(1, 20), 1)}
+
+
+def test_rows_know_how_long_their_lists_are_those_of_an_older_archive_too() -> None:
+    connection = duckdb.connect()
+    for statement in postings.SCHEMA:
+        connection.execute(statement)
+    connection.execute("INSERT INTO posting VALUES ('a', [1, 2, 3], [1, 1, 9]), ('b', [2], [1])")
+    connection.execute("INSERT INTO fresh_posting VALUES (4, 'a', [4, 5], [2, 2])")
+    for statement in postings.SIZES:
+        connection.execute(statement)
+    connection.execute("CREATE TABLE passage AS SELECT i AS number FROM range(1, 6) r(i)")
+    unequal = " UNION ALL ".join(
+        f"SELECT term FROM {table} WHERE size IS DISTINCT FROM len(numbers)"
+        for table in ("posting", "fresh_posting")
+    )
+    for number in range(6, 40):
+        assert connection.execute(unequal).fetchall() == []
+        add(connection, number, ["a", f"w{number}"])
+        pack(connection, 6 + 2 * (number - 5), at_rest=True)
+    assert kept(connection, ["a"])["a"] == {1: 1, 2: 1, 3: 9, 4: 2, 5: 2} | dict.fromkeys(
+        range(6, 40), 1
+    )
 
 
 def test_a_query_of_a_thousand_terms_is_read() -> None:
