@@ -11,8 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from docpager.memory.archive import Archive, open_writer
+from docpager.memory.archive import Archive
 from docpager.memory.ranking import DEPTH, fuse
+from docpager.memory.writer import open_writer
 from docpager.models.embedders import StaticEmbedder
 from docpager.types import Chunk, Document, PageText, ParsedDocument
 from docpager.wiring import SystemClock

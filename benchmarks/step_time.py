@@ -21,10 +21,11 @@ import numpy as np
 from docpager.agent.agent import Agent
 from docpager.agent.trace import MemoryTrace
 from docpager.config import load
-from docpager.memory.archive import Archive, open_writer
+from docpager.memory.archive import Archive
 from docpager.memory.ranking import fuse
 from docpager.memory.session import Session
 from docpager.memory.summary import ExtractiveSummarizer
+from docpager.memory.writer import open_writer
 from docpager.messages import AssistantMessage, ChatRequest, ModelInfo
 from docpager.models.chat import OpenAIChat
 from docpager.models.endpoint import Endpoint

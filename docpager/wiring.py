@@ -127,7 +127,7 @@ def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, .
     What is attached to them goes with them. Returns the whole names and how many passages went.
     """
     from docpager.documents.attachments import with_attachments
-    from docpager.memory.archive import open_writer
+    from docpager.memory.writer import open_writer
 
     with open_archive(config):
         pass  # a missing archive is an error here, where the writer would make a new one
@@ -535,7 +535,7 @@ def ingest_into(
     from docpager.documents.readers import reader_versions, recogniser_versions
     from docpager.documents.sandbox import Limits, Sandbox
     from docpager.ingest import Options, ingest
-    from docpager.memory.archive import open_writer
+    from docpager.memory.writer import open_writer
     from docpager.plan import Retries
 
     if config.ocr and not ocr.is_installed():
@@ -618,7 +618,7 @@ def _kept(
 ) -> tuple[EmbedderIdentity | None, tuple[Document, ...], frozenset[str]]:
     """Which embedder made the archive, its documents, and the names of those with a page that has
     one of the flags; it gets the newest schema on the way."""
-    from docpager.memory.archive import open_writer
+    from docpager.memory.writer import open_writer
 
     if not config.archive.exists():
         return None, (), frozenset()

@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docpager.errors import ArchiveError, DocpagerError, UserError
-from docpager.memory.archive import Archive, open_writer
+from docpager.memory.archive import Archive
 from docpager.memory.in_memory import InMemoryArchive
 from docpager.memory.postings import terms
 from docpager.memory.ranking import page_slices, result_page, search
+from docpager.memory.writer import open_writer
 from docpager.protocols import ArchivalStore, ArchiveWriter
 from docpager.testing import FrozenClock, HashEmbedder
 from docpager.types import Chunk, Document, PageText, ParsedDocument

@@ -24,14 +24,16 @@ import pytest
 from docpager.errors import ArchiveError, ArchiveLocked, UserError
 from docpager.memory import archive as archive_module
 from docpager.memory import postings
-from docpager.memory.archive import Archive, ArchiveFile, open_writer
+from docpager.memory.archive import Archive
 from docpager.memory.db import connect
+from docpager.memory.schema import MIGRATIONS
 from docpager.memory.vectors import (
     check_identity,
     check_probe,
     identity_from_json,
     identity_to_json,
 )
+from docpager.memory.writer import ArchiveFile, open_writer
 from docpager.testing import FrozenClock, HashEmbedder
 from docpager.types import Chunk, Document, EmbedderIdentity, PageText, ParsedDocument
 
@@ -178,7 +180,7 @@ def test_a_query_vector_of_zeros_is_near_to_nothing_and_nan_is_refused(tmp_path:
 
 def test_an_archive_of_the_first_schema_is_brought_to_the_newest(tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
-    with connect(path, archive_module.MIGRATIONS[:1], clock=CLOCK) as connection:
+    with connect(path, MIGRATIONS[:1], clock=CLOCK) as connection:
         connection.execute(
             "INSERT INTO document VALUES (1, 'c/x', 'failed', '0', 1, '/', 2, true, 0, 0, NULL,"
             " 'damaged', 'Get it anew.', NULL)"
