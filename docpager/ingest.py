@@ -66,11 +66,18 @@ class Parse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FlushAt:
-    """How much may be pending before the archive is opened to commit it."""
+    """How much may be pending before the archive is opened to commit it.
+
+    What comes to that while the commit before is still at work goes on growing: a commit of three
+    times as much takes hardly longer, as most of it goes into closing the file.
+    """
 
     seconds: float = 2.0
     passages: int = 1_000
+    most_passages: int = 3_000
+    """Reading waits when so many are pending behind a commit."""
     characters: int = 16_000_000
+    """Here too."""
     vectors: int = 8_000
     """Of passages that wait for the rest of their documents' vectors."""
 
@@ -140,8 +147,8 @@ def ingest(
         with closing(_parsed(plan.steps(found.files), parse)) as results:
             for step, result in watch.waits(results):
                 for member, outcome in families.members(step, result):
-                    due = batch.add(_Pending(member, outcome))
-                if due:
+                    batch.add(_Pending(member, outcome))
+                if batch.is_full or (batch.is_due and behind.is_free):
                     with watch.stage("wait to write"):
                         behind.put(batch.take())
         with watch.stage("wait to write"):
@@ -208,15 +215,24 @@ class _Batch:
         self._passages = 0
         self._characters = 0
 
-    def add(self, item: _Pending) -> bool:
-        """Add a step; returns whether it is time."""
+    def add(self, item: _Pending) -> None:
+        """Add a step."""
         self._items.append(item)
         self._passages += len(item.chunks)
         self._characters += sum(len(chunk.text) for chunk in item.chunks)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is worth a commit."""
+        waited = self._clock.monotonic() - self._began
+        return self._passages >= self._flush_at.passages or waited >= self._flush_at.seconds
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more may come before it is handed over."""
         return (
-            self._passages >= self._flush_at.passages
+            self._passages >= self._flush_at.most_passages
             or self._characters >= self._flush_at.characters
-            or self._clock.monotonic() - self._began >= self._flush_at.seconds
         )
 
     def take(self) -> list[_Pending]:
@@ -251,6 +267,11 @@ class _Behind:
         self._committer.stop()
         # Not `join`: in Python 3.11 an interrupt in it marks a thread that runs as ended.
         self._ended.wait(_LEAVE_S)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a batch would not have to wait before it is taken."""
+        return not self._batches.full()
 
     def put(self, batch: list[_Pending] | None) -> None:
         """Hand a batch over, as soon as the one before it is in work.

@@ -399,10 +399,31 @@ def test_embedding_that_fails_in_a_row_stops_the_ingest_and_blames_no_document(
 def test_the_archive_is_opened_in_short_bursts(bench: Bench) -> None:
     for number in range(9):
         bench.put(f"{number}.txt", f"Words of {number}.")
-    bench.run(flush=FlushAt(passages=3))
+    bench.run(flush=FlushAt(passages=3, most_passages=3))
     # Announced, three batches looked up and kept, compacted; one is looked up in the burst that
     # keeps the batch before, if it is there by then.
     assert 1 + 4 + 1 <= bench.bursts <= 1 + 3 * 2 + 1
+
+
+def test_what_is_read_during_a_commit_grows_into_one_batch(bench: Bench) -> None:
+    for number in range(30):
+        bench.put(f"{number:02}.txt", f"Words of {number}.")
+    read, store = threading.Event(), bench.archive.store
+
+    def parse(paths: Iterable[str]) -> Generator[ParsedFile | DocumentError, None, None]:
+        for path in paths:
+            if path.endswith("25.txt"):
+                read.set()
+            yield TASK(path)
+
+    def store_late(*arguments: Any) -> Document:
+        assert read.wait(60)
+        return store(*arguments)
+
+    bench.parse = parse  # type: ignore[method-assign]
+    bench.archive.store = store_late  # type: ignore[method-assign]
+    assert bench.run(flush=FlushAt(passages=1, most_passages=100)).added == 30
+    assert bench.bursts < 20
 
 
 def test_a_batch_is_embedded_while_the_one_before_is_committed(bench: Bench) -> None:
@@ -426,13 +447,13 @@ def test_a_batch_is_embedded_while_the_one_before_is_committed(bench: Bench) -> 
     bench.embedder.embed = embed_beside  # type: ignore[method-assign]
     bench.archive.store = store_beside  # type: ignore[method-assign]
     # Parsing ends before anything is written, so that batches wait for the thread that writes.
-    assert bench.run(flush=FlushAt(passages=1)).added == 3
+    assert bench.run(flush=FlushAt(passages=1, most_passages=1)).added == 3
 
 
 def test_what_is_embedded_in_the_batch_before_is_not_asked_for_again(bench: Bench) -> None:
     for number in range(4):
         bench.put(f"{number}.md", f"## Same\n\nSame words.\n\n## {number}\n\nWords.")
-    assert bench.run(flush=FlushAt(passages=1)).added == 4
+    assert bench.run(flush=FlushAt(passages=1, most_passages=1)).added == 4
     assert len(bench.embedder.asked) == len(set(bench.embedder.asked)) == 5
 
 
@@ -441,7 +462,7 @@ def test_a_text_that_failed_with_the_batch_before_is_asked_for_again(bench: Benc
     bench.put("a.md", same)
     bench.put("b.md", f"{same}\n\n## B\n\nOther words.")
     bench.embedder.failures = {1: ModelError("The embedder failed.")}
-    report = bench.run(flush=FlushAt(passages=1))
+    report = bench.run(flush=FlushAt(passages=1, most_passages=1))
     assert list(bench.statuses(report).items()) == [
         ("corpus/a.md", "embedding_failed"),
         ("corpus/b.md", "added"),
@@ -450,7 +471,7 @@ def test_a_text_that_failed_with_the_batch_before_is_asked_for_again(bench: Benc
 
 def test_passage_ids_do_not_depend_on_bursts(tmp_path: Path) -> None:
     contents = []
-    for flush in (FlushAt(passages=1), FlushAt(passages=1_000)):
+    for flush in (FlushAt(passages=1, most_passages=1), FlushAt()):
         folder = tmp_path / str(flush.passages)
         folder.mkdir()
         bench = Bench(folder)
@@ -481,7 +502,7 @@ def test_an_interrupted_ingest_keeps_what_was_committed_and_ends_its_workers(
 
     bench.parse = parse  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
-        bench.run(flush=FlushAt(passages=2))
+        bench.run(flush=FlushAt(passages=2, most_passages=2))
     assert closed == [True]
     kept = len(bench.ready)
     assert bench.ready == [f"corpus/{number}.txt" for number in range(kept)] and kept <= 5
@@ -739,7 +760,7 @@ def test_an_error_while_writing_ends_the_ingest(bench: Bench) -> None:
 
     bench.archive.store = store  # type: ignore[method-assign]
     with pytest.raises(ArchiveError, match="disk is full"):
-        bench.run(flush=FlushAt(passages=4))
+        bench.run(flush=FlushAt(passages=4, most_passages=4))
     assert bench.ready == [f"corpus/{number:02}.txt" for number in range(4)]
 
 
