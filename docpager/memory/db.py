@@ -323,15 +323,11 @@ def insert_rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     columns: Mapping[str, npt.NDArray[np.generic]],
-    conflict: str = "",
 ) -> int:
-    """Append rows, as `new_rows` takes them; returns how many were taken.
-
-    `conflict` is an `ON CONFLICT` clause.
-    """
+    """Append rows, as `new_rows` takes them; returns how many were taken."""
     with new_rows(connection, columns):
         ((taken,),) = connection.execute(
-            f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {conflict}"
+            f"INSERT INTO {table} BY NAME SELECT * FROM new_rows"
         ).fetchall()
     return int(taken)
 

@@ -116,12 +116,14 @@ class ArchiveFile:
         if len(rows) != len(text_hashes):
             raise ArchiveError(f"{len(rows)} vectors came for {len(text_hashes)} texts.")
         first_of = dict(zip(reversed(text_hashes), reversed(rows), strict=True))
-        kept = np.empty(len(first_of), dtype=object)
-        kept[:] = list(first_of.values())
-        columns = {"text_hash": db.strings(first_of), "v": kept}
-        if first_of:
-            with db.mapped_errors(self._path), db.transaction(self._connection):
-                db.insert_rows(self._connection, "vector", columns, "ON CONFLICT DO NOTHING")
+        with db.mapped_errors(self._path), db.transaction(self._connection):
+            new = self._missing(text_hashes)
+            kept = [(name, row) for name, row in first_of.items() if name in new]
+            if kept:
+                column = np.empty(len(kept), dtype=object)
+                column[:] = [row for _, row in kept]
+                names = db.strings(name for name, _ in kept)
+                db.insert_rows(self._connection, "vector", {"text_hash": names, "v": column})
 
     def store(
         self, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk]
@@ -268,7 +270,7 @@ class ArchiveFile:
             return
         with db.transaction(self._connection):
             self._connection.execute(
-                "CREATE TABLE vector (text_hash VARCHAR PRIMARY KEY,"
+                "CREATE OR REPLACE TABLE vector (text_hash VARCHAR NOT NULL,"
                 f" v FLOAT[{int(identity.dimension)}] NOT NULL)"
             )
             self._connection.execute("UPDATE meta SET embedder = ?", [identity_to_json(identity)])

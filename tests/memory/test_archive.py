@@ -193,6 +193,25 @@ def test_an_archive_of_the_first_schema_is_brought_to_the_newest(tmp_path: Path)
         assert (failed.attempts, failed.reader, failed.mtime_ns) == (0, "", 2)
 
 
+def test_vectors_of_an_archive_that_had_an_index_of_them_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    fill(path, a=["one fish", "two fish"])
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE keyed AS FROM vector")
+        connection.execute("ALTER TABLE keyed ADD PRIMARY KEY (text_hash)")
+        connection.execute("DROP TABLE vector")
+        connection.execute("ALTER TABLE keyed RENAME TO vector")
+        connection.execute("DELETE FROM migration WHERE name = 'vectors without an index'")
+    fill(path, b=["two fish", "red"])
+    assert rows(path, "vector") == 3
+    with Archive.open(path, clock=CLOCK) as archive:
+        (best, *_) = archive.vector_search(EMBEDDER.embed(["two fish"])[0], 1)
+        assert best.score == pytest.approx(1.0)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        keys = "SELECT * FROM duckdb_constraints() WHERE table_name = 'vector'"
+        assert "PRIMARY KEY" not in str(connection.execute(keys).fetchall())
+
+
 # ---- the embedder's identity
 
 
