@@ -94,6 +94,7 @@ class _Looks:
         self._ink = (
             0.03 * kinds.count("p")
             + 0.1 * kinds.count("n")
+            + 0.1 * kinds.count("q")
             + 0.5 * kinds.count("b")
             + kinds.count("s")
             + 3 * kinds.count("x")
@@ -154,7 +155,7 @@ _JOINING = "’—…\xad"
 """What stands between letters, too."""
 _PUNCTUATION = (
     "\u200c\u200d\u200e\u200f“”„‘‚«»‹›–€£§°·•©®™¿¡²³½¼¾×±µºª№"
-    "…、。，「」『』（）：；！？《》・〜～─　％／＋－"
+    "…、。，「」『』（）：；！？《》・〜～─　％／＋－−‖∥¢"
 )
 _KINDS = _Kinds()
 _SYMBOL_IN_WORD = re.compile("(?<=[aAluo])[psb]+(?=[aAluo])")

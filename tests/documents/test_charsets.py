@@ -174,6 +174,8 @@ def test_text_is_read_as_it_was_written(language: str, charset: str) -> None:
         ("cp1250", "Łódź, Gdańsk"),
         ("cp1251", "Привет, мир"),
         ("koi8-r", "Привет, мир"),
+        ("cp1253", "Άκυρη ένδειξη;729,06\nΆγνωστο πρότυπο;8"),
+        ("shift_jis", "ユ−ザの一覧を表示します"),
     ],
 )
 def test_a_few_words_are_enough(charset: str, text: str) -> None:
