@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -280,6 +281,7 @@ def looks_like_text(head: bytes) -> bool:
     """Whether bytes are UTF-8 (or carry a byte order mark) and hold no control characters."""
     if head.startswith(_BOMS):
         return True
+    head = head[zeros_before_text(head) :]
     if not head or looks_binary(head):
         return False
     try:
@@ -296,12 +298,52 @@ def looks_binary(head: bytes) -> bool:
         return True
     if head.startswith(_BOMS) or looks_like_utf16(head):
         return False
-    controls = sum(byte < 32 and byte not in b"\t\n\r\x0b\x0c\x1b" for byte in head)
+    controls = sum(byte < 32 and byte not in b"\b\t\n\r\x0b\x0c\x1b" for byte in head)
     return controls > len(head) * 0.02
 
 
 def looks_like_utf16(head: bytes) -> bool:
-    """Whether every other byte, and only these, is mostly zero: UTF-16 of a Latin text."""
+    """Whether bytes are UTF-16 without a byte order mark."""
+    return unmarked_utf16(head) is not None
+
+
+def unmarked_utf16(head: bytes) -> Literal["utf-16-le", "utf-16-be"] | None:
+    """Which UTF-16 bytes without a byte order mark are in, None where they are not.
+
+    Of a Latin text every other byte is zero; of others those of blanks, digits and line ends are,
+    and all is made of assigned characters.
+    """
     pairs = len(head) // 2
-    zeros = sorted((head[0::2].count(0), head[1::2].count(0)))
-    return pairs > 1 and zeros[1] > pairs * 0.4 and zeros[0] < pairs * 0.1
+    big, little = head[0::2].count(0), head[1::2].count(0)
+    most, least = max(big, little), min(big, little)
+    if pairs > 1 and most > pairs * 0.4 and least < pairs * 0.1:
+        return "utf-16-le" if little > big else "utf-16-be"
+    if pairs < 2 or not most or most < pairs * 0.005 or looks_like_text(head.replace(b"\0", b"")):
+        return None
+    if _is_plausible(head[: pairs * 2].decode("utf-16-le", "replace")):
+        return "utf-16-le"
+    return "utf-16-be" if _is_plausible(head[: pairs * 2].decode("utf-16-be", "replace")) else None
+
+
+def _is_plausible(text: str) -> bool:
+    # What is cut at the end is no fault.
+    odd = sum(map(_is_odd, text[:-1])) + _is_odd(text[-1]) * (len(text) * 2 < HEAD_BYTES)
+    return odd <= len(text) * 0.005 and sum(map(str.isalnum, text)) > len(text) * 0.4
+
+
+def _is_odd(character: str) -> bool:
+    return character == "\ufffd" or (
+        unicodedata.category(character)[0] == "C" and character not in "\t\n\r\f\u200b\ufeff"
+    )
+
+
+def zeros_before_text(data: bytes) -> int:
+    """The length of a run of zero bytes at the beginning, 0 where it is short: logs that were cut
+    off while they were written begin so.
+
+    The zero that begins a text in UTF-16 is not counted.
+    """
+    if not data.startswith(bytes(8)):
+        return 0
+    zeros = len(data) - len(data.lstrip(b"\0"))
+    return zeros - 1 if zeros % 2 and data[zeros + 1 : zeros + 2] == b"\0" else zeros

@@ -25,6 +25,32 @@ def clean(text: str) -> str:
     return unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
 
 
+def struck_once(text: str) -> str:
+    """The text of a printer that went back by `\\b` and struck again, each place with one letter.
+
+    A letter that is struck twice was bold, one with `_` underlined: the letter stays. Else what was
+    struck last stays.
+    """
+    if "\b" not in text:
+        return text
+    return "\n".join(_line_struck_once(line) if "\b" in line else line for line in text.split("\n"))
+
+
+def _line_struck_once(line: str) -> str:
+    places: list[str] = []
+    at = 0
+    for character in line:
+        if character == "\b":
+            at = max(0, at - 1)
+            continue
+        if at == len(places):
+            places.append(character)
+        elif character not in "_ ":
+            places[at] = character
+        at += 1
+    return "".join(places)
+
+
 def one_line(text: str) -> str:
     """The text cleaned, with every run of white space as one space: for titles and headings."""
     return " ".join(clean(text).split())

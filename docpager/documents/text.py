@@ -9,8 +9,14 @@ from dataclasses import dataclass
 
 from charset_normalizer import from_bytes
 
-from docpager.documents.formats import HEAD_BYTES, looks_binary, looks_like_utf16
-from docpager.documents.normalise import clean, one_line, whole_character_end
+from docpager.documents.charsets import IMPLAUSIBLE, ranked
+from docpager.documents.formats import (
+    HEAD_BYTES,
+    looks_binary,
+    unmarked_utf16,
+    zeros_before_text,
+)
+from docpager.documents.normalise import clean, one_line, struck_once, whole_character_end
 from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument, TableSpan
 from docpager.errors import DocumentError
 from docpager.types import PageText, ParsedDocument
@@ -29,11 +35,8 @@ _BOMS = (
 )
 _BAD_BYTES = 0.005
 """Share of bytes that may be no UTF-8 in a text that is UTF-8 all the same."""
-_TAKEN_FOR_CP1252 = frozenset(
-    {"cp1250", "cp1257", "cp1258", "cp850", "cp852", "cp858"}
-    | {"mac_roman", "mac_latin2", "mac_iceland", "mac_turkish", "latin_1"}
-)
-"""What detection says of short Western European texts, which are cp1252 nearly always."""
+
+_ISO_2022 = re.compile(rb"\x1b\$[@B]")
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s|[。！？]")
@@ -59,18 +62,37 @@ def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
     Raises:
         DocumentError: the bytes are no text in any charset (`not_a_document`).
     """
+    zeros = zeros_before_text(data)
+    if zeros and not data.strip(b"\0"):
+        raise _no_text()
+    text, warnings = _decode(data[zeros:] if zeros else data)
+    if zeros:
+        warnings = (f"It begins with {zeros:,} zero bytes, which are left out.", *warnings)
+    return struck_once(text), warnings
+
+
+def _decode(data: bytes) -> tuple[str, tuple[str, ...]]:
     for mark, charset in _BOMS:
         if data.startswith(mark):
             return _decode_loosely(data, charset)
-    if looks_like_utf16(data[:HEAD_BYTES]):
-        little = data[1:HEAD_BYTES:2].count(0) >= data[0:HEAD_BYTES:2].count(0)
-        return _decode_loosely(data, "utf-16-le" if little else "utf-16-be")
+    unmarked = unmarked_utf16(data[:HEAD_BYTES])
+    if unmarked:
+        return _decode_loosely(data, unmarked)
     if looks_binary(data[:HEAD_BYTES]):
         raise _no_text()
     try:
-        return data.decode("utf-8"), ()
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         return _decode_damaged_utf8(data) or _decode_guessed(data)
+    return _decode_iso_2022(data) if _ISO_2022.search(data) else (text, ())
+
+
+def _decode_iso_2022(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Japanese in seven bits; what only has some escapes stays as it is."""
+    try:
+        return data.decode("iso2022_jp_ext"), ()
+    except UnicodeDecodeError:
+        return data.decode("utf-8"), ()
 
 
 def read_text(data: bytes, doubts: tuple[str, ...] = ()) -> OutlinedDocument:
@@ -149,10 +171,12 @@ def _decode_damaged_utf8(data: bytes) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _decode_guessed(data: bytes) -> tuple[str, tuple[str, ...]]:
-    best = from_bytes(data).best()
-    if best is None:
-        raise _no_text()
-    charset = "cp1252" if best.encoding in _TAKEN_FOR_CP1252 else best.encoding
+    charset, cost = ranked(data)[0]
+    if cost >= IMPLAUSIBLE:
+        best = from_bytes(data).best()
+        if best is None:
+            raise _no_text()
+        charset = best.encoding
     return _decode_loosely(data, charset)
 
 

@@ -25,6 +25,8 @@ UNMISTAKABLE = ("a.docx", "a.pptx", "a.xlsx", "a.odt", "a.ods", "a.epub", "a.rtf
         ("README", b"words", "text"),
         ("README", "wörter".encode() * 900 + b"\xc3", "text"),
         ("README", b"\x00\x01\x02", None),
+        ("syslog", bytes(999) + b"words", "text"),
+        ("disk", bytes(4096), None),
         ("a.xyz", b"words", None),
         ("a.xyz", b"<!DOCTYPE html><p>words", "html"),
         ("a.MD", b"", "markdown"),

@@ -62,6 +62,39 @@ def test_binary_data_under_a_text_name_is_no_document(data: bytes) -> None:
     assert caught.value.reason == "not_a_document"
 
 
+@pytest.mark.parametrize("zeros", [8, 4_095, 70_000])
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["x.log", "x.csv", "x.json"])
+def test_zeros_before_a_text_are_left_out_and_told(name: str, charset: str, zeros: int) -> None:
+    zeros += zeros % 2 if charset != "utf-8" else 0
+    document = parse_bytes(name, bytes(zeros) + "ready: Zoé sat here\n".encode(charset)).document
+    assert [page.text.strip() for page in document.pages] == ["ready: Zoé sat here"]
+    assert any("zero bytes" in warning for warning in document.warnings)
+
+
+@pytest.mark.parametrize("data", [bytes(9_000), bytes(9_000) + b"\x01\x02\x03\x04" * 99])
+def test_zeros_alone_or_before_binary_data_are_no_document(data: bytes) -> None:
+    with pytest.raises(DocumentError) as caught:
+        parse_bytes("x.log", data)
+    assert caught.value.reason == "not_a_document"
+
+
+@pytest.mark.parametrize(
+    ("struck", "read"),
+    [
+        ("N\bNA\bAM\bME\bE\n", "NAME\n"),
+        ("N\bN\bN\bN", "N"),
+        ("_\bf_\bi_\bl_\be and f\b_", "file and f"),
+        ("word\b\b\b\b____", "word"),
+        ("10%\b\b\b20%\n", "20%\n"),
+        ("\b\bé_\b", "é_"),
+    ],
+)
+def test_what_was_struck_twice_is_read_once(struck: str, read: str) -> None:
+    assert decode(struck.encode()) == (read, ())
+    assert parse_bytes("man.txt", struck.encode()).document.pages[0].text == read.rstrip()
+
+
 @pytest.mark.parametrize("data", [b"", b" \n ", b"\xef\xbb\xbf"])
 def test_a_file_without_ink_is_empty(data: bytes) -> None:
     with pytest.raises(DocumentError) as caught:
