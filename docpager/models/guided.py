@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from docpager.messages import (
@@ -26,12 +26,14 @@ from docpager.messages import (
 )
 from docpager.models.guided_evidence import (
     NAMES_NEEDED,
+    NAMES_TOGETHER,
     SeenPassage,
     accepted_quote,
     coverage,
     excerpt,
     in_context,
     is_heading,
+    is_named,
     seen_passages,
     shared,
 )
@@ -77,6 +79,8 @@ _PLAN_TOKENS = 160
 _VERDICT_TOKENS = 16
 
 _FIRST_LINE = re.compile(r"^Showing \d+ of \d+ results \(page (\d+)/(\d+)\)")
+_NOT_THERE = re.compile(r"[;,] none$")
+"""What it says of the second half of a question, where the passage has the first alone."""
 
 _Script = Generator[ToolCall, str, None]
 
@@ -187,6 +191,7 @@ class GuidedChat:
         of their passage, the one whose surroundings share most words with the look-up.
         """
         read: set[str] = set()
+        seen: dict[str, SeenPassage] = {}
         possible: list[tuple[int, _Fact]] = []
         queries = [_query(asked)]
         last_page: dict[str, int] = {}
@@ -201,16 +206,44 @@ class GuidedChat:
                 if not result:
                     result = yield self._call("archival_memory_search", query=query, page=page)
                 last_page[query] = _last_page(result)
-                for passage in self._promising(asked, seen_passages(result), read):
-                    fact = self._stated(asked, passage)
-                    if fact is None:
-                        continue
-                    if self._confirmed(fact, f"{passage.title}: {fact.quote}"):
-                        return fact
-                    around = in_context(fact.quote, passage)
-                    if self._confirmed(fact, around):
-                        possible.append((shared(asked, around), fact))
+                passages = seen_passages(result)
+                for passage in passages:
+                    seen.setdefault(passage.passage_id, passage)
+                fact = self._first_confirmed(
+                    asked, self._promising(asked, passages, read), possible
+                )
+                if fact is not None:
+                    return fact
+        if not possible:
+            # The names of a question may stand apart: each in a passage of its own.
+            rest = self._nearest(asked, [*seen.values()], read)
+            fact = self._first_confirmed(asked, rest, possible, naming=True)
+            if fact is not None:
+                return fact
         return max(possible, key=lambda pair: pair[0])[1] if possible else None
+
+    def _first_confirmed(
+        self,
+        asked: str,
+        passages: Iterable[SeenPassage],
+        possible: list[tuple[int, _Fact]],
+        *,
+        naming: bool = False,
+    ) -> _Fact | None:
+        """The first that its own sentence confirms; one that needs more text is `possible`.
+
+        With `naming`, only what is stated of something that the look-up names.
+        """
+        for passage in passages:
+            fact = self._stated(asked, passage)
+            if fact is None or (naming and not is_named(asked, fact.answer, fact.quote, passage)):
+                continue
+            if self._confirmed(fact, f"{passage.title}: {fact.quote}"):
+                return fact
+            around = in_context(fact.quote, passage)
+            if self._confirmed(fact, around):
+                possible.append((shared(asked, around), fact))
+        return None
 
     def _promising(
         self, asked: str, passages: Sequence[SeenPassage], read: set[str]
@@ -224,10 +257,19 @@ class GuidedChat:
             read.add(passage.passage_id)
             yield passage
 
+    def _nearest(
+        self, asked: str, passages: Sequence[SeenPassage], read: set[str]
+    ) -> Sequence[SeenPassage]:
+        """Those not `read` that hold half of the names, the most of them first."""
+        shares = {p: coverage(asked, p) for p in passages if p.passage_id not in read}
+        near = [passage for passage, share in shares.items() if share >= NAMES_TOGETHER]
+        near.sort(key=lambda passage: -shares[passage])
+        return near[: READS_PER_LOOK_UP - len(read)]
+
     def _stated(self, asked: str, passage: SeenPassage) -> _Fact | None:
         """What the model reads out of a passage, if it passes the checks in code."""
         answer = self._read(asked, passage)
-        quote = accepted_quote(asked, answer, passage.text)
+        quote = accepted_quote(asked, answer, passage)
         return _Fact(asked, answer, passage.passage_id, quote) if quote else None
 
     # ---- the small calls ---------------------------------------------------------------------
@@ -280,7 +322,7 @@ class GuidedChat:
         examples = [(reading(p, q), as_json("answer", a)) for p, q, a in READ_EXAMPLES]
         text = reading(f"{passage.title}\n{excerpt(asked, passage.text)}", asked)
         said = self._ask(READ, examples, text, "answer", {"type": "string"}, _ANSWER_TOKENS)
-        return said.strip().strip(".。") if isinstance(said, str) else ""
+        return _NOT_THERE.sub("", said.strip()).strip(".。") if isinstance(said, str) else ""
 
     def _confirmed(self, fact: _Fact, sentence: str) -> bool:
         """Whether the model, shown the answer beside its sentence, still finds that it is one.

@@ -13,6 +13,9 @@ EXCERPT_CHARACTERS = 800
 """Of a passage, its best sentences: a CPU reads some 45 tokens a second."""
 NAMES_NEEDED = 0.75
 """Share of a look-up's names and numbers that must stand in a passage for it to be believed."""
+NAMES_TOGETHER = 0.5
+"""Share of them that must stand together where no passage has enough: some of them are of another
+thing that the question tells of."""
 _HEADER = re.compile(r"^\[([PN]\d+)\] ?(.*)$", re.MULTILINE)
 _CUT_NOTE = re.compile(r"^\((?:cut\b|\[[PN]\d+\] goes on:).*\)$", re.MULTILINE)
 """What a result says about itself below a passage: no words of the document."""
@@ -54,13 +57,12 @@ def seen_passages(result: str) -> list[SeenPassage]:
 
 
 def coverage(asked: str, passage: SeenPassage) -> float:
-    """Share of the names (else of all terms) of a look-up that the passage or its title holds."""
-    there = terms(f"{passage.place} {passage.text}")
+    """Share of the names (else of all words) of a look-up that the passage or its title holds."""
     named = {term for name in names(asked) for term in terms(name)}
     if named:
-        return len(named & there) / len(named)
+        return len(named & terms(f"{passage.place} {passage.text}")) / len(named)
     wanted = terms(asked)
-    share = len(wanted & there) / len(wanted) if wanted else 0.0
+    share = shared(asked, f"{passage.place} {passage.text}") / len(wanted) if wanted else 0.0
     # Without names (in Chinese mostly) there is nothing that must stand there: the ranking decides
     # what is read, and the overlap in which order.
     return max(NAMES_NEEDED, share) if share else 0.0
@@ -97,12 +99,14 @@ def excerpt(asked: str, text: str) -> str:
     return " ".join(text[begin:end].strip() for at, (begin, end) in enumerate(spans) if at in kept)
 
 
-def accepted_quote(asked: str, answer: str, text: str) -> str:
+def accepted_quote(asked: str, answer: str, passage: SeenPassage) -> str:
     """The words of the passage that state the answer, or nothing where a check in code fails.
 
     The answer stands in the passage, is not taken from the look-up, and is of the kind that was
-    asked for. The quote is verbatim, with at least four words or six CJK characters.
+    asked for. The quote is verbatim, with at least four words or six CJK characters. It holds the
+    answer, unless that is what the passage is about, as its title says: then what is said of it.
     """
+    text = passage.text
     given = " ".join(answer.split())
     if not given or folded(given) in ("none", "unknown", "not stated", "无", "没有"):
         return ""
@@ -122,7 +126,8 @@ def accepted_quote(asked: str, answer: str, text: str) -> str:
             -at,
         )
 
-    best = max(holding, key=nearness)
+    is_topic = _stands_in(given, passage.title)
+    best = max(range(len(spans)) if is_topic else holding, key=nearness)
     # A sentence that shares no word with the question, and stands beside none that does, answers
     # another one.
     return _long_enough(text, spans, best) if nearness(best)[1] else ""
@@ -139,6 +144,12 @@ def in_context(quote: str, passage: SeenPassage) -> str:
 def shared(asked: str, text: str) -> int:
     """How many of the words of a look-up stand in a text."""
     return len(terms(asked) & terms(text))
+
+
+def is_named(asked: str, answer: str, quote: str, passage: SeenPassage) -> bool:
+    """Whether a quote or the passage's title has a name of the look-up, beside the answer."""
+    named = {term for name in names(asked) for term in terms(name)}
+    return bool((named - terms(answer)) & terms(f"{passage.title} {quote}"))
 
 
 def is_heading(passage: SeenPassage) -> bool:

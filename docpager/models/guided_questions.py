@@ -180,6 +180,8 @@ def descriptions(asked: str) -> list[Description]:
         'Which mill is it that Ann Hale drew?'
         >>> descriptions("When was the mill at Orrin Ford opened?")
         []
+        >>> descriptions("Who was the builder of the mill that Ann Hale drew?")[0].phrase
+        'the mill that Ann Hale'
     """
     words = list(re.finditer(r"\S+", asked))
     found: dict[str, Description] = {}
@@ -187,6 +189,8 @@ def descriptions(asked: str) -> list[Description]:
         if start.group().casefold() not in ("the", "a", "an"):
             continue
         before = words[first - 1].group().casefold() if first else ""
+        if first == 2 and before in _BE and words[0].group().casefold() == "who":
+            continue  # "Who was the maker of …": the whole question asks for it
         for end in range(first + 3, min(len(words), first + _LONGEST_DESCRIPTION)):
             phrase = asked[start.start() : words[end].end()].rstrip("?.,;:!").removesuffix("'s")
             outside = len(words) - (end - first + 1)

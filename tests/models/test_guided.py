@@ -21,7 +21,12 @@ from docpager.messages import (
     UserMessage,
 )
 from docpager.models.guided import GuidedChat
-from docpager.models.guided_evidence import EXCERPT_CHARACTERS, accepted_quote, excerpt
+from docpager.models.guided_evidence import (
+    EXCERPT_CHARACTERS,
+    SeenPassage,
+    accepted_quote,
+    excerpt,
+)
 from docpager.models.guided_questions import descriptions
 from docpager.testing import CharacterCounter, ScriptedChat, say
 
@@ -32,6 +37,10 @@ SPECS = tuple(
     FunctionSpec(name, "", {})
     for name in ("archival_memory_search", "core_memory_append", "send_message")
 )
+
+
+def passage(text: str, place: str = "corpus/mills.pdf p. 1") -> SeenPassage:
+    return SeenPassage("P1", place, text)
 
 
 def page(*passages: tuple[str, str]) -> str:
@@ -370,12 +379,46 @@ def test_a_bound_reached_in_a_small_call_passes_through() -> None:
     ],
 )
 def test_answers_that_fail_a_check_are_not_believed(asked: str, answer: str, text: str) -> None:
-    assert accepted_quote(asked, answer, text) == ""
+    assert accepted_quote(asked, answer, passage(text)) == ""
 
 
 def test_the_quote_is_the_sentence_nearest_to_the_look_up() -> None:
     text = "It closed in 1887 for a year. " + MILL + " The rent was nine crowns a year."
-    assert accepted_quote("When was the Orrin Ford mill opened?", "1887", text) == MILL
+    assert accepted_quote("When was the Orrin Ford mill opened?", "1887", passage(text)) == MILL
+
+
+def test_where_names_stand_apart_the_passages_with_half_of_them_are_read() -> None:
+    inner = reader([], {"designed": "Tamsin Hale"}, other="Who drew it?")
+    asked = "Who designed the mill at Orrin Ford for Corin Pell?"
+    calls = drive(inner, asked, library)
+    assert sent(calls)["message"] == "Tamsin Hale"
+    unnamed = "Who designed the lock for Tamsin Voss?"
+    assert sent(drive(inner, unnamed, library))["not_found"] is True
+    far = "Who designed the mill at Orrin for Edda Voss of Lunen?"
+    assert sent(drive(inner, far, library))["not_found"] is True
+
+
+def test_what_a_passage_has_of_two_things_asked_for_is_an_answer() -> None:
+    inner = reader([], {"born": "1851; none"}, other="")
+    asked = "When was Tamsin Hale born and when did she die?"
+    reply = ScriptedChat(
+        lambda request: (
+            say(json.dumps({"answer": "1851; none"}))
+            if "answer" in request.response_schema["properties"]
+            else inner.complete(request).message
+        ),
+        counter=CharacterCounter(),
+    )
+    assert sent(drive(reply, asked, library))["message"] == "1851"
+
+
+def test_of_what_a_passage_is_about_the_quote_is_what_is_said_of_it() -> None:
+    text = "# Corin Hale\n\nCorin Hale was a builder of locks. In 1902 he opened the lock at Pell."
+    about = passage(text, "corpus/people.md § Corin Hale, line 1")
+    asked = "Who opened the lock at Pell?"
+    assert accepted_quote(asked, "Corin Hale", about) == "In 1902 he opened the lock at Pell."
+    elsewhere = passage(text, "corpus/people.md, line 1")
+    assert "Corin Hale" in accepted_quote(asked, "Corin Hale", elsewhere)
 
 
 def test_a_row_of_a_table_is_quoted_alone() -> None:
@@ -384,14 +427,14 @@ def test_a_row_of_a_table_is_quoted_alone() -> None:
         for at, name in enumerate(("Lea", "Mere", "Oak"))
     ]
     assert (
-        accepted_quote("In what year was the Wayland Oak built?", "1902", "\n".join(rows))
+        accepted_quote("In what year was the Wayland Oak built?", "1902", passage("\n".join(rows)))
         == rows[2]
     )
 
 
 def test_a_short_line_is_quoted_with_its_neighbours() -> None:
     text = "Vessel\nSaltire\n438 tons\n1889\nBrig"
-    quote = accepted_quote("What tonnage had the Saltire?", "438 tons", text)
+    quote = accepted_quote("What tonnage had the Saltire?", "438 tons", passage(text))
     assert quote in text
     assert len(quote.split()) >= 4
 
