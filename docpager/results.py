@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from docpager.errors import Bound, UserError
+from docpager.jsonlines import decoded_object
 from docpager.metrics import METRICS, Metric
 from docpager.scoring import best, contains, document_recall, exact_match, f1, recall
 from docpager.types import Answer, Citation, JSONValue, PageRef
@@ -164,7 +165,7 @@ def metric_value(record: Mapping[str, JSONValue], metric: Metric) -> float | Non
     scores = cast("dict[str, float | None]", record["scores"])
     if expected_status is not None and record["status"] == expected_status:
         return 1.0
-    value = scores[metric]
+    value = scores.get(metric)
     return 0.0 if value is None and expected_status is not None else value
 
 
@@ -284,8 +285,7 @@ class ResultsFile:
     def read(self, question_id: str) -> Record:
         """The line of a question that has one."""
         entry = self.entries[question_id]
-        found = json.loads(os.pread(self._file, entry.length, entry.offset))
-        return cast(Record, found)
+        return decoded_object(os.pread(self._file, entry.length, entry.offset))
 
     def rewrite(
         self, ids: Sequence[str], revised: Callable[[Record], Record] = lambda record: record
@@ -334,19 +334,13 @@ class ResultsFile:
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
             for number, line in enumerate(stream, 1):
-                whole = line.endswith(b"\n")
-                record = _result(line)
+                record = _record(self.path, number, line)
                 if record is not None:
-                    self._note(record, at, len(line))
-                elif line.strip() and (whole or not _begins_as_result(line)):
-                    raise UserError(
-                        f"{self.path}:{number} is no result of `docpager batch`. Name another "
-                        "file with -o."
-                    )
-                if not whole and record is None:
+                    self._note(record, at, len(_kept(line)))
+                elif not line.endswith(b"\n"):
                     break
-                at += len(line)
-                if not whole:
+                at += len(_kept(line))
+                if not line.endswith(b"\n"):
                     _write_all(self._file, b"\n", at)
                     at += 1
         os.ftruncate(self._file, at)
@@ -370,20 +364,17 @@ def read_results(path: Path) -> dict[str, Record]:
     """
     found: dict[str, tuple[int, Record]] = {}
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                record = _record(path, number, line)
+                if record is None:
+                    continue
+                rank = _entry(record, 0, 0).rank
+                question_id = str(record["id"])
+                if question_id not in found or rank >= found[question_id][0]:
+                    found[question_id] = (rank, record)
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}). Name another file.") from error
-    lines = content.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        record = _result(line)
-        if record is None:
-            if not line.strip() or (number == len(lines) and _begins_as_result(line)):
-                continue
-            raise UserError(f"{path.name}:{number} is no result of `docpager batch`.")
-        rank = _entry(record, 0, 0).rank
-        question_id = str(record["id"])
-        if question_id not in found or rank >= found[question_id][0]:
-            found[question_id] = (rank, record)
     return {question_id: record for question_id, (_, record) in found.items()}
 
 
@@ -398,20 +389,45 @@ def _entry(record: Record, offset: int, length: int) -> Entry:
     )
 
 
-def _result(line: bytes) -> Record | None:
+def _record(path: Path, number: int, line: bytes) -> Record | None:
+    """The result on a line of a file; None on a blank one, and on a last one that is torn.
+
+    Raises:
+        UserError: it is something else.
+    """
+    # Checking takes a library that a single question has no use for.
+    from docpager.result_lines import read_result
+
+    whole = line.endswith(b"\n")
+    line = _kept(line)
+    if not line.strip():
+        return None
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    needed = ("id", "status", "skipped", "fingerprint", "answer", "citations", "pages_shown")
-    if not isinstance(record, dict) or any(name not in record for name in needed):
-        return None
-    return cast(Record, record)
+        return read_result(line)
+    except ValueError as error:
+        if not whole and _is_torn(line):
+            return None
+        raise UserError(
+            f"{path}:{number}: {error}, so it is no result of `docpager batch`. Correct or delete "
+            "the line, or name another file."
+        ) from error
 
 
-def _begins_as_result(line: bytes) -> bool:
+def _kept(line: bytes) -> bytes:
+    """A line without the NUL bytes that a power cut leaves at the end of a file."""
+    return line if line.endswith(b"\n") else line.rstrip(b"\0")
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether it begins as results do, and breaks off."""
     begin = b'{"schema": 1, "run_id": "'
-    return line.startswith(begin[: len(line)])
+    if not line.startswith(begin[: len(line)]):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _line(record: Record) -> bytes:

@@ -704,7 +704,7 @@ def test_results_that_cannot_be_written_are_refused_at_once(
 def test_a_file_of_something_else_is_never_written_over(desk: Desk, server: LoopbackServer) -> None:
     before = (desk.folder / "q.jsonl").read_bytes()
     result = desk("batch", "q.jsonl", "-o", "q.jsonl", *model(server.base_url))
-    assert (result.exit_code, "q.jsonl:1 is no result" in result.stderr) == (2, True)
+    assert (result.exit_code, "q.jsonl:1: the key" in result.stderr) == (2, True)
     assert (desk.folder / "q.jsonl").read_bytes() == before
     for content in (b"notes without a line end", b"notes\n"):
         (desk.folder / "r.jsonl").write_bytes(content)
