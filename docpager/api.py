@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
@@ -174,7 +175,10 @@ def run_batch(
     name = wiring.model_name(config)
     if bounds.max_cost is not None:
         wiring.required_price(config, name, "--max-cost")
-    for path in (junit_xml, summary, report):
+    written = {"--junit-xml": junit_xml, "--summary": summary, "--report": report}
+    files = {"the questions": questions, "-o": results, **written, "--cache": config.cache}
+    _require_apart({**files, "--archive": config.archive})
+    for path in written.values():
         _require_writable(path)
     purse = Purse(
         wiring.price_of(config, name), max_tokens=bounds.max_tokens, max_cost=bounds.max_cost
@@ -352,12 +356,41 @@ def _unheard(_done: int, _total: int, _record: Record) -> None:
     """Tells nobody."""
 
 
+def _require_apart(files: Mapping[str, str | Path | None]) -> None:
+    """Refuse two names of one file, of which one would be written over the other.
+
+    Devices, to which everything may be written, may be named as often as one likes.
+    """
+    seen: dict[str, str] = {}
+    for name, given in files.items():
+        if given is None or (Path(given).exists() and not Path(given).is_file()):
+            continue
+        identity = _identity(Path(given))
+        if identity in seen:
+            raise UserError(
+                f"{seen[identity]} and {name} name the same file, {given}. Name another for one "
+                "of them; nothing was asked."
+            )
+        seen[identity] = name
+
+
+def _identity(path: Path) -> str:
+    """The same for all names of a file, hard links too."""
+    try:
+        found = path.stat()
+    except OSError:
+        return os.path.realpath(path)
+    return f"{found.st_dev}:{found.st_ino}"
+
+
 def _require_writable(path: str | Path | None) -> None:
     """Find out before anything is spent."""
     if path is None:
         return
     place = Path(path)
     there = place.exists()
+    if there and not place.is_file() and not place.is_dir():
+        return  # opening and closing a pipe would be the end of it to whoever reads
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.open("ab").close()

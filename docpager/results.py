@@ -238,6 +238,8 @@ class Entry:
 class ResultsFile:
     """The results of a batch, open for one writer; nothing but an index is kept in memory.
 
+    A symbolic link stays one: the file that it points to is written.
+
     Raises:
         UserError: it cannot be written, is no file of results, or another batch writes to it.
     """
@@ -245,6 +247,8 @@ class ResultsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.entries: dict[str, Entry] = {}
+        self._target = Path(os.path.realpath(path))
+        _require_rewritable(path, self._target)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -294,7 +298,7 @@ class ResultsFile:
 
         The new file takes the old one's place in one step.
         """
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        partial = self._target.with_name(f".{self._target.name}.{os.getpid()}")
         entries: dict[str, Entry] = {}
         at = 0
         try:
@@ -310,7 +314,7 @@ class ResultsFile:
                 stream.flush()
                 os.fsync(stream.fileno())
             file = os.open(partial, os.O_RDWR)
-            partial.replace(self.path)
+            partial.replace(self._target)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise _unwritable(self.path, error) from error
@@ -439,6 +443,20 @@ def _write_all(file: int, content: bytes, offset: int) -> None:
     while content:
         written = os.pwrite(file, content, offset)
         content, offset = content[written:], offset + written
+
+
+def _require_rewritable(path: Path, target: Path) -> None:
+    """Results are put in order by a new file in the old one's place: that must be possible."""
+    if target.exists() and not target.is_file():
+        kind = "a folder" if target.is_dir() else "a device or a pipe"
+        raise UserError(
+            f"{path} cannot be written: it is {kind}, and results need a file. Name one with -o."
+        )
+    if target.parent.is_dir() and not os.access(target.parent, os.W_OK):
+        raise UserError(
+            f"{path} cannot be written: its folder {target.parent} is read-only. Name a file in "
+            "another folder with -o."
+        )
 
 
 def _unwritable(path: Path, error: OSError) -> UserError:

@@ -11,6 +11,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -701,11 +702,72 @@ def test_results_that_cannot_be_written_are_refused_at_once(
     assert not server.requests
 
 
+def test_results_go_where_a_symbolic_link_points_and_the_link_stays(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    (desk.folder / "elsewhere").mkdir()
+    (desk.folder / "r.jsonl").symlink_to(Path("elsewhere") / "real.jsonl")
+    for expected in ("8 asked", "0 asked"):
+        assert expected in batch(desk, server)
+        assert (desk.folder / "r.jsonl").is_symlink()
+        assert len(desk.rows("elsewhere/real.jsonl")) == 8
+    assert [path.name for path in (desk.folder / "elsewhere").iterdir()] == ["real.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "pipe", "folder", "loop"])
+def test_results_need_a_file(desk: Desk, server: LoopbackServer, name: str) -> None:
+    os.mkfifo(desk.folder / "pipe")
+    (desk.folder / "folder").mkdir()
+    (desk.folder / "loop").symlink_to("loop")
+    result = desk("batch", "q.jsonl", "-o", name, *model(server.base_url))
+    assert result.exit_code == 2, result.output
+    assert f"{name} cannot be written" in result.stderr
+    assert not server.requests
+
+
+NAMES = ("q.jsonl", "-o", "--junit-xml", "--summary", "--report", "--cache", "-a")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [pair for pair in combinations(NAMES, 2) if pair != ("q.jsonl", "-a")],
+)
+def test_no_file_is_named_twice(desk: Desk, server: LoopbackServer, one: str, other: str) -> None:
+    """However it is spelled, and whether or not it is there yet."""
+    paths = {name: f"file-{name.strip('-')}" for name in NAMES} | {
+        "q.jsonl": "q.jsonl",
+        "-a": "docpager.duckdb",
+    }
+    same = {"q.jsonl": "q.jsonl", "-a": "docpager.duckdb"}
+    paths[one] = same.get(one, same.get(other, "same"))
+    (desk.folder / "folder").mkdir()
+    paths[other] = f"folder/../{paths[one]}"
+    before = {path: path.read_bytes() for path in desk.folder.iterdir() if path.is_file()}
+    options = [part for name in NAMES[1:] for part in (name, paths[name])]
+    result = desk("batch", paths["q.jsonl"], *options, *model(server.base_url))
+    assert result.exit_code == 2, result.output
+    assert "name the same file" in result.stderr
+    assert {path: path.read_bytes() for path in desk.folder.iterdir() if path.is_file()} == before
+    assert not server.requests
+
+
+def test_links_are_names_of_the_same_file_and_devices_of_none(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server, "--summary", "/dev/null", "--junit-xml", "/dev/null")
+    before = (desk.folder / "r.jsonl").read_bytes()
+    (desk.folder / "soft").symlink_to("r.jsonl")
+    (desk.folder / "hard").hardlink_to(desk.folder / "r.jsonl")
+    for name in ("soft", "hard"):
+        assert "name the same file" in batch(desk, server, "--summary", name, code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
 def test_a_file_of_something_else_is_never_written_over(desk: Desk, server: LoopbackServer) -> None:
     before = (desk.folder / "q.jsonl").read_bytes()
-    result = desk("batch", "q.jsonl", "-o", "q.jsonl", *model(server.base_url))
-    assert (result.exit_code, "q.jsonl:1: the key" in result.stderr) == (2, True)
-    assert (desk.folder / "q.jsonl").read_bytes() == before
+    desk.write("r.jsonl", questions())
+    assert "r.jsonl:1: the key" in batch(desk, server, code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
     for content in (b"notes without a line end", b"notes\n"):
         (desk.folder / "r.jsonl").write_bytes(content)
         assert "is no result" in batch(desk, server, code=2)
