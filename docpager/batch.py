@@ -151,7 +151,7 @@ def select(
             try:
                 place.check(question.text)
             except UserError as error:
-                raise UserError(f"line {question.line} ({question.id}): {error}") from error
+                raise UserError(f"{question.place}: {error}") from error
     return tuple(chosen), tuple(asked)
 
 

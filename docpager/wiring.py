@@ -691,7 +691,8 @@ def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Wor
         DocpagerError: whatever stands in the way of asking.
     """
     if config.max_cost is not None:
-        required_price(config, model_name(config), "--max-cost")
+        option = "--question-max-cost" if shared else "--max-cost"
+        required_price(config, model_name(config), option)
     throttle = shared.throttle if shared else None
     with open_archive(config) as archive:
         if archive.passage_count == 0:

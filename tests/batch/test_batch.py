@@ -294,7 +294,7 @@ def test_a_redo_that_is_refused_before_it_asks_leaves_every_byte(
     batch(desk, server)
     before = (desk.folder / "r.jsonl").read_bytes()
     desk.write("q.jsonl", [*questions(), {"id": "long", "question": "why " * 25_000}])
-    assert "line 9 (long)" in batch(desk, server, "--redo", code=2)
+    assert "q.jsonl:9: The question takes" in batch(desk, server, "--redo", code=2)
     assert (desk.folder / "r.jsonl").read_bytes() == before
 
 
@@ -418,7 +418,9 @@ def test_no_number_of_questions_at_once_goes_beyond_the_budget(
 
 def test_money_is_bounded_by_the_table_of_prices(desk: Desk, dear_server: LoopbackServer) -> None:
     server = dear_server
-    assert "no price of loopback is known" in batch(desk, server, "--max-cost", "1", code=2)
+    for option in ("--max-cost", "--question-max-cost"):
+        said = batch(desk, server, option, "1", code=2)
+        assert f"docpager: {option} cannot be kept: no price of loopback is known" in said
     (desk.folder / "docpager.toml").write_text(
         '[prices."loop"]\nprompt = 1000\ncompletion = 2000\n', encoding="utf-8"
     )
@@ -584,8 +586,11 @@ def test_one_interrupt_finishes_what_runs_and_keeps_it(desk: Desk) -> None:
 
 def test_two_interrupts_stop_at_once(desk: Desk) -> None:
     with LoopbackServer(lambda request: LoopbackReply(right(request).body, delay_s=30.0)) as server:
+        began = time.monotonic()
         code, said = interrupted(desk, server, 2)
+        assert time.monotonic() - began < 20  # and not until the endpoint has answered
         assert code == 130, said
+    assert said.count("finishing what runs") == said.count("stopping now") == 1
     assert desk.rows("r.jsonl") == []  # as after one, there would be two
 
 
@@ -684,9 +689,7 @@ def test_a_question_too_long_for_the_window_is_refused_with_both_numbers(
 ) -> None:
     desk.write("q.jsonl", [*questions(1), {"id": "long", "question": "why " * 25_000}])
     said = batch(desk, server, code=2)
-    assert re.search(
-        r"line 2 \(long\): The question takes \d+ tokens; a window of 8192 leaves", said
-    )
+    assert re.search(r"q\.jsonl:2: The question takes \d+ tokens; a window of 8192 leaves", said)
     assert not server.requests
 
 
