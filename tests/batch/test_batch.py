@@ -461,7 +461,12 @@ def test_a_dry_run_asks_nothing(desk: Desk, server: LoopbackServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(401, {"message": "bad key"}), (429, {"code": "insufficient_quota"})]
+    ("status", "error"),
+    [
+        (401, {"message": "bad key"}),
+        (429, {"code": "insufficient_quota"}),
+        (200, {"code": "insufficient_quota"}),
+    ],
 )
 def test_a_refused_key_or_quota_stops_the_batch_at_once(
     desk: Desk, status: int, error: dict[str, str]
@@ -477,6 +482,15 @@ def test_a_refused_key_or_quota_stops_the_batch_at_once(
     assert "The batch was stopped" in said
     statuses = [row["status"] for row in desk.rows("r.jsonl")]
     assert statuses == ["answered", "answered", "answered", "model_error"]
+
+
+def test_a_page_of_a_proxy_is_told_within_seconds(desk: Desk) -> None:
+    desk.write("q.jsonl", questions(1))
+    with LoopbackServer(lambda request: LoopbackReply("<html>Please log in</html>")) as server:
+        began = time.monotonic()
+        batch(desk, server, code=4)
+        assert time.monotonic() - began < 15
+    assert "<html>Please log in" in desk.rows("r.jsonl")[0]["error"]
 
 
 def test_a_storm_of_refusals_loses_and_doubles_no_answer(desk: Desk) -> None:
