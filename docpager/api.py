@@ -10,6 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
@@ -167,7 +168,6 @@ def run_batch(
 
     # A session would make answers depend on the order in which they come.
     config = replace(config or load(settings), session=None, trace=None)
-    wiring.load_ahead(config)
     grading, selection = grading or batch.Grading(), selection or batch.Selection()
     bounds, clock = bounds or batch.Bounds(), wiring.SystemClock()
     began = clock.monotonic()
@@ -191,16 +191,21 @@ def run_batch(
         ends_at=began + (bounds.seconds or math.inf),
         interrupted=lambda: stop.count > 0,
     )
-    with (
-        ResultsFile(Path(results)) as kept,
-        wiring.open_workplace(config, wiring.Shared(throttle, purse)) as place,
-    ):
+    with ExitStack() as opened:
+        kept = opened.enter_context(ResultsFile(Path(results)))
+        if batch.open_questions(asked, kept, selection, wiring.question_bounds(config)):
+            wiring.load_ahead(config)
+        shared = wiring.Shared(throttle, purse)
+        place = opened.enter_context(wiring.open_workplace(config, shared))
         chosen, open_ = batch.select(asked, kept, selection, place)
         if not chosen:
             raise NothingToDo(
                 f"No question has the tag {' or '.join(selection.tags)}. Name another."
             )
         say(place.introduction)
+        besides = batch.kept_besides(asked, kept)
+        if besides is not None:
+            say(besides)
         ended = batch.run(
             open_,
             kept,
@@ -259,9 +264,9 @@ def estimate_batch(
         UserError: a question is malformed, or no model is configured.
         NothingToDo: no question is selected.
     """
-    from docpager.batch import Selection
+    from docpager.batch import Selection, is_open
     from docpager.questions import read_questions
-    from docpager.results import read_results
+    from docpager.results import entry_of, read_results
 
     config = config or load(settings)
     selection = selection or Selection()
@@ -271,14 +276,13 @@ def estimate_batch(
         raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}.")
     path = Path(results) if results is not None else None
     records = read_results(path) if path is not None and path.exists() else {}
-    done = {
-        one.id: records[one.id]
+    bounds = wiring.question_bounds(config)
+    done = [
+        records[one.id]
         for one in chosen
-        if one.id in records and records[one.id]["skipped"] is None and not selection.redo
-    }
-    if selection.retry_errors:
-        done = {name: row for name, row in done.items() if row["status"] != "model_error"}
-    return _estimate(config, len(chosen) - len(done), list(done.values()))
+        if one.id in records and not is_open(entry_of(records[one.id]), selection, bounds)
+    ]
+    return _estimate(config, len(chosen) - len(done), done)
 
 
 def _estimate(config: Config, count: int, done: Sequence[Record]) -> Estimate:

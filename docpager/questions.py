@@ -37,7 +37,9 @@ RESULT_KEYS = frozenset(
         "error",
         "scores",
         "skipped",
+        "stopped_at",
         "fingerprint",
+        "unasked",
     }
 )
 """What a line of results holds of its own, and a question's line may not."""

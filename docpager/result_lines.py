@@ -6,7 +6,7 @@ place, so that nobody behind it has to expect anything else.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -69,6 +69,8 @@ class _Result(_Part):
     tags: list[str]
     expected_status: AnswerStatus | None = None
     scores: dict[str, bool | float | None]
+    stopped_at: _Amount | None = None
+    unasked: Literal[True] | None = None
 
 
 def read_result(line: bytes) -> dict[str, JSONValue]:

@@ -83,11 +83,16 @@ def citation_record(citation: Citation) -> Record:
 
 
 def result_record(
-    question: Question, answer: Answer, fingerprint: str, skipped: Bound | None = None
+    question: Question,
+    answer: Answer,
+    fingerprint: str,
+    skipped: Bound | None = None,
+    stopped_at: float | None = None,
 ) -> Record:
     """A line of results, not scored yet: the answer, then what was given, then what it depends on.
 
-    `skipped` is the bound of the batch for which it was left.
+    `skipped` is the bound of the batch for which it was left, `stopped_at` the value of its own
+    bound that stopped it.
     """
     pages: list[JSONValue] = [
         {"document": page.document, "page": page.page} for page in answer.pages_shown
@@ -96,6 +101,7 @@ def result_record(
         **answer_record(answer),
         "pages_shown": pages,
         "skipped": skipped,
+        "stopped_at": stopped_at,
         "fingerprint": fingerprint,
         **given_record(question),
     }
@@ -113,7 +119,7 @@ def given_record(question: Question) -> Record:
 
 def scored(record: Record, question: Question, metric: Metric, pass_at: float) -> Record:
     """The line with its scores, and with its question's expectations as they are now."""
-    bare = {name: value for name, value in record.items() if name != "scores"}
+    bare = {name: value for name, value in record.items() if name not in ("scores", "unasked")}
     scores = score(record, question)
     passed = _passed(record, question, scores, metric, pass_at)
     return {**bare, **given_record(question), "scores": {**scores, "passed": passed}}
@@ -194,8 +200,15 @@ def _page_refs(places: Iterable[Mapping[str, JSONValue]]) -> list[PageRef]:
 
 _PARTS = ("question", "settings", "model", "archive")
 _OF_MODEL = ("model", "tool_mode", "context_window", "embedder")
-_OF_NOTHING = ("endpoint",)
-"""Where a model is served does not make it another one."""
+_BOUNDS: dict[Bound, str] = {
+    "steps": "max_steps",
+    "tokens": "max_tokens",
+    "money": "max_cost",
+    "time": "timeout",
+}
+_OF_NOTHING = ("endpoint", *_BOUNDS.values())
+"""Where a model is served does not make it another one, and a bound that stopped nothing changes
+nothing; of one that did, the result says so itself."""
 
 
 def fingerprint(question: str, settings: Mapping[str, object], content_hash: str) -> str:
@@ -204,6 +217,11 @@ def fingerprint(question: str, settings: Mapping[str, object], content_hash: str
     apart = (*_OF_MODEL, *_OF_NOTHING)
     others = {name: value for name, value in settings.items() if name not in apart}
     return "-".join(_short_hash(part) for part in (question, others, model, content_hash))
+
+
+def bound_value(bound: str, settings: Mapping[str, object]) -> float | None:
+    """What one question may take of steps, tokens, USD or seconds; None is no bound."""
+    return cast("float | None", settings.get(_BOUNDS[cast(Bound, bound)]))
 
 
 def changed_parts(before: str, now: str) -> tuple[str, ...]:
@@ -225,6 +243,8 @@ class Entry:
 
     status: str
     skipped: str | None
+    stopped_by: str | None
+    stopped_at: float | None
     fingerprint: str
     offset: int
     length: int
@@ -233,6 +253,13 @@ class Entry:
     def rank(self) -> int:
         """Of several lines of one question the highest counts: an answer, a fault, none."""
         return 0 if self.skipped else 1 if self.status == "model_error" else 2
+
+    def has_more_room(self, settings: Mapping[str, object]) -> bool:
+        """Whether its question's own bound stopped it, and is larger now."""
+        if self.stopped_by is None or self.stopped_at is None:
+            return False
+        now = bound_value(self.stopped_by, settings)
+        return now is None or now > self.stopped_at
 
 
 class ResultsFile:
@@ -286,6 +313,11 @@ class ResultsFile:
         self._end += len(line)
         return counts
 
+    def besides(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """The ids of results of other questions than those, in the order of the file."""
+        asked = frozenset(ids)
+        return tuple(name for name in self.entries if name not in asked)
+
     def read(self, question_id: str) -> Record:
         """The line of a question that has one."""
         entry = self.entries[question_id]
@@ -296,20 +328,23 @@ class ResultsFile:
     ) -> None:
         """Put the lines of `ids`, as far as there are any, in that order in place of all lines.
 
+        Those of other questions were paid for too: they stay behind them, marked as not asked.
         The new file takes the old one's place in one step.
         """
         partial = self._target.with_name(f".{self._target.name}.{os.getpid()}")
         entries: dict[str, Entry] = {}
+        asked = frozenset(ids)
         at = 0
         try:
             with partial.open("wb") as stream:
-                for question_id in ids:
+                for question_id in (*ids, *self.besides(ids)):
                     if question_id not in self.entries:
                         continue
-                    record = revised(self.read(question_id))
+                    record = self.read(question_id)
+                    record = revised(record) if question_id in asked else _unasked(record)
                     line = _line(record)
                     stream.write(line)
-                    entries[question_id] = _entry(record, at, len(line))
+                    entries[question_id] = entry_of(record, at, len(line))
                     at += len(line)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -351,7 +386,7 @@ class ResultsFile:
         return at
 
     def _note(self, record: Record, offset: int, length: int) -> bool:
-        entry = _entry(record, offset, length)
+        entry = entry_of(record, offset, length)
         question_id = str(record["id"])
         before = self.entries.get(question_id)
         counts = before is None or entry.rank >= before.rank
@@ -373,7 +408,7 @@ def read_results(path: Path) -> dict[str, Record]:
                 record = _record(path, number, line)
                 if record is None:
                     continue
-                rank = _entry(record, 0, 0).rank
+                rank = entry_of(record).rank
                 question_id = str(record["id"])
                 if question_id not in found or rank >= found[question_id][0]:
                     found[question_id] = (rank, record)
@@ -382,15 +417,22 @@ def read_results(path: Path) -> dict[str, Record]:
     return {question_id: record for question_id, (_, record) in found.items()}
 
 
-def _entry(record: Record, offset: int, length: int) -> Entry:
+def entry_of(record: Record, offset: int = 0, length: int = 0) -> Entry:
+    """What decides whether the question of a result is asked again."""
     skipped = record["skipped"]
     return Entry(
         str(record["status"]),
         None if skipped is None else str(skipped),
+        cast("str | None", record["stopped_by"]),
+        cast("float | None", record.get("stopped_at")),
         str(record["fingerprint"]),
         offset,
         length,
     )
+
+
+def _unasked(record: Record) -> Record:
+    return {**record, "unasked": True}
 
 
 def _record(path: Path, number: int, line: bytes) -> Record | None:

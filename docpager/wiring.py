@@ -1050,13 +1050,20 @@ def _run_settings(config: Config, info: ModelInfo, embedder: Embedder) -> dict[s
         "endpoint": info.endpoint,
         "tool_mode": info.tool_mode,
         "context_window": info.context_window,
+        **question_bounds(config),
+        "seed": config.seed,
+        "session": config.session,
+        "embedder": embedder.identity.name,
+    }
+
+
+def question_bounds(config: Config) -> dict[str, object]:
+    """The settings that say what one question may take."""
+    return {
         "max_steps": config.max_steps,
         "max_tokens": config.max_tokens,
         "max_cost": config.max_cost,
         "timeout": config.timeout,
-        "seed": config.seed,
-        "session": config.session,
-        "embedder": embedder.identity.name,
     }
 
 

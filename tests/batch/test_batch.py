@@ -270,15 +270,13 @@ def test_changed_settings_are_named_and_redone_only_when_asked(
     desk: Desk, server: LoopbackServer
 ) -> None:
     batch(desk, server)
-    said = batch(desk, server, "--max-steps", "7", code=2)
+    said = batch(desk, server, "--seed", "7", code=2)
     assert "8 results made with another settings" in said and "--redo" in said
-    batch(desk, server, "--max-steps", "7", "--redo")
+    batch(desk, server, "--seed", "7", "--redo")
     rows = questions()
     rows[2]["question"] = "Where was pump 3 made, please?"
     desk.write("q.jsonl", rows)
-    assert "1 results made with another question (q3)" in batch(
-        desk, server, "--max-steps", "7", code=2
-    )
+    assert "1 results made with another question (q3)" in batch(desk, server, "--seed", "7", code=2)
 
 
 def answers(desk: Desk) -> list[str]:
@@ -311,7 +309,7 @@ def test_a_redo_that_a_refused_key_stops_keeps_what_was_not_redone(
         return right(request)
 
     with LoopbackServer(answer) as refuser:
-        options = ("--redo", "--max-steps", "7", "--jobs", "1")
+        options = ("--redo", "--seed", "7", "--jobs", "1")
         assert "The batch was stopped" in batch(desk, refuser, *options, code=4)
     rows = desk.rows("r.jsonl")
     assert answers(desk) == RIGHT
@@ -555,8 +553,13 @@ def test_a_question_ends_with_its_time_on_an_endpoint_that_does_not_answer(
     rows = desk.rows("r.jsonl")
     assert [(row["status"], row["stopped_by"]) for row in rows] == [("budget", "time")] * 2
     with LoopbackServer(right) as server:  # they had their own bound: nothing is left to ask
-        batch(desk, server, "--question-timeout", "1", *cached, code=5)
+        for bound in ("1", "0.5"):
+            batch(desk, server, "--question-timeout", bound, *cached, code=5)
         assert server.requests == []
+        batch(desk, server, "--question-timeout", "60", *cached)
+        assert sorted(asked(server)) == [1, 2]
+        batch(desk, server, "--question-timeout", "70", "--max-steps", "3", *cached)
+        assert len(asked(server)) == 2  # nothing stopped these answers
 
 
 def test_an_endpoint_that_is_not_there_is_given_up(tmp_path: Path, desk: Desk) -> None:
@@ -793,10 +796,68 @@ def test_a_file_of_something_else_is_never_written_over(desk: Desk, server: Loop
 
 def test_results_of_other_questions_are_refused(desk: Desk, server: LoopbackServer) -> None:
     batch(desk, server)
-    desk.write("q.jsonl", questions(6))
+    before = (desk.folder / "r.jsonl").read_bytes()
+    desk.write("q.jsonl", [{**row, "id": f"other-{row['id']}"} for row in questions()])
     for flags in ((), ("--redo",)):
-        assert "results of other questions (q7, q8)" in batch(desk, server, *flags, code=2)
-    assert len(desk.rows("r.jsonl")) == 8
+        assert "results of other questions (q1, q2, q3, …)" in batch(desk, server, *flags, code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("flags", [(), ("--redo",), ("--filter", "odd")])
+def test_results_of_questions_that_are_gone_stay_and_do_not_count(
+    desk: Desk, server: LoopbackServer, flags: tuple[str, ...]
+) -> None:
+    batch(desk, server)
+    before = (desk.folder / "r.jsonl").read_bytes()
+    desk.write("q.jsonl", [row for row in questions() if row["id"] not in ("q2", "q7")])
+    for _ in range(2):
+        said = batch(desk, server, *flags, "--summary", "s.json", "--junit-xml", "j.xml")
+        assert "2 results of questions that q.jsonl does not hold any more (q2, q7)" in said
+    summary = json.loads((desk.folder / "s.json").read_text(encoding="utf-8"))
+    assert summary["questions"] == (3 if "odd" in flags else 6)
+    assert 'name="q2"' not in (desk.folder / "j.xml").read_text(encoding="utf-8")
+    rows = desk.rows("r.jsonl")
+    assert [row["id"] for row in rows] == ["q1", "q3", "q4", "q5", "q6", "q8", "q2", "q7"]
+    assert [row["id"] for row in rows if row.get("unasked")] == ["q2", "q7"]
+    (desk.folder / "before.jsonl").write_bytes(before)
+    found = json.loads(desk("compare", "before.jsonl", "r.jsonl", "--json").stdout)
+    assert found["only_before"] == ["q2", "q7"]
+    # Where they are asked again, they were never away.
+    desk.write("q.jsonl", questions())
+    options = ("-o", "r.jsonl", "--dry-run", *model(server.base_url))
+    assert "0 questions to ask, 8 done" in desk("batch", "q.jsonl", *options).stdout
+    asked_before = len(asked(server))
+    batch(desk, server)
+    assert len(asked(server)) == asked_before
+    if flags == ():
+        assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_nothing_heavy_is_loaded_where_nothing_is_left_to_ask(
+    desk: Desk, server: LoopbackServer, done: bool
+) -> None:
+    if done:
+        batch(desk, server)
+    script = (
+        "import sys; from docpager.cli import main; "
+        "main(sys.argv[1:], standalone_mode=False); "
+        "print('openai' in sys.modules)"
+    )
+    arguments = ("batch", "q.jsonl", "-o", "r.jsonl", "-q", *model(server.base_url))
+    vocabularies = desk.folder / "another cache" / "vocabularies"
+    places = {"DOCPAGER_CACHE_DIR": str(vocabularies.parent)}
+    environment = {**os.environ, **desk.environment(places)}
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=desk.folder,
+        env={name: value for name, value in environment.items() if value is not None},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.strip() == str(not done)
+    assert vocabularies.exists() is not done
 
 
 def test_a_full_disk_stops_the_batch_and_a_later_run_goes_on(

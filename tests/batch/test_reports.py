@@ -270,12 +270,13 @@ def test_a_fault_never_takes_the_place_of_an_answer(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_says_what_changed() -> None:
-    settings: dict[str, object] = {"model": "m", "max_steps": 3, "endpoint": "http://a"}
+    settings: dict[str, object] = {"model": "m", "seed": 3, "endpoint": "http://a", "max_steps": 5}
     before = fingerprint("q", settings, "h")
-    assert changed_parts(before, fingerprint("q", {**settings, "endpoint": "http://b"}, "h")) == ()
+    for other in ({"endpoint": "http://b"}, {"max_steps": 6}, {"timeout": 7.5}):
+        assert changed_parts(before, fingerprint("q", {**settings, **other}, "h")) == ()
     for now, part in (
         (fingerprint("p", settings, "h"), "question"),
-        (fingerprint("q", {**settings, "max_steps": 4}, "h"), "settings"),
+        (fingerprint("q", {**settings, "seed": 4}, "h"), "settings"),
         (fingerprint("q", {**settings, "model": "n"}, "h"), "model"),
         (fingerprint("q", settings, "i"), "archive"),
     ):
