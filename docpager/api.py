@@ -243,6 +243,7 @@ def run_batch(
                 outcome,
                 events_of=lambda run_id: events_of(place.runs, run_id),
                 page_of=place.cited_text,
+                failed=ended.failed,
             )
         wiring.drop_runs(config, place, len(asked))
     if summary is not None:
