@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
@@ -166,7 +168,6 @@ def run_batch(
 
     # A session would make answers depend on the order in which they come.
     config = replace(config or load(settings), session=None, trace=None)
-    wiring.load_ahead(config)
     grading, selection = grading or batch.Grading(), selection or batch.Selection()
     bounds, clock = bounds or batch.Bounds(), wiring.SystemClock()
     began = clock.monotonic()
@@ -174,7 +175,10 @@ def run_batch(
     name = wiring.model_name(config)
     if bounds.max_cost is not None:
         wiring.required_price(config, name, "--max-cost")
-    for path in (junit_xml, summary, report):
+    written = {"--junit-xml": junit_xml, "--summary": summary, "--report": report}
+    files = {"the questions": questions, "-o": results, **written, "--cache": config.cache}
+    _require_apart({**files, "--archive": config.archive})
+    for path in written.values():
         _require_writable(path)
     purse = Purse(
         wiring.price_of(config, name), max_tokens=bounds.max_tokens, max_cost=bounds.max_cost
@@ -187,16 +191,21 @@ def run_batch(
         ends_at=began + (bounds.seconds or math.inf),
         interrupted=lambda: stop.count > 0,
     )
-    with (
-        ResultsFile(Path(results)) as kept,
-        wiring.open_workplace(config, wiring.Shared(throttle, purse)) as place,
-    ):
+    with ExitStack() as opened:
+        kept = opened.enter_context(ResultsFile(Path(results)))
+        if batch.open_questions(asked, kept, selection, wiring.question_bounds(config)):
+            wiring.load_ahead(config)
+        shared = wiring.Shared(throttle, purse)
+        place = opened.enter_context(wiring.open_workplace(config, shared))
         chosen, open_ = batch.select(asked, kept, selection, place)
         if not chosen:
             raise NothingToDo(
                 f"No question has the tag {' or '.join(selection.tags)}. Name another."
             )
         say(place.introduction)
+        besides = batch.kept_besides(asked, kept)
+        if besides is not None:
+            say(besides)
         ended = batch.run(
             open_,
             kept,
@@ -234,6 +243,7 @@ def run_batch(
                 outcome,
                 events_of=lambda run_id: events_of(place.runs, run_id),
                 page_of=place.cited_text,
+                failed=ended.failed,
             )
         wiring.drop_runs(config, place, len(asked))
     if summary is not None:
@@ -255,9 +265,9 @@ def estimate_batch(
         UserError: a question is malformed, or no model is configured.
         NothingToDo: no question is selected.
     """
-    from docpager.batch import Selection
+    from docpager.batch import Selection, is_open
     from docpager.questions import read_questions
-    from docpager.results import read_results
+    from docpager.results import entry_of, read_results
 
     config = config or load(settings)
     selection = selection or Selection()
@@ -267,14 +277,13 @@ def estimate_batch(
         raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}.")
     path = Path(results) if results is not None else None
     records = read_results(path) if path is not None and path.exists() else {}
-    done = {
-        one.id: records[one.id]
+    bounds = wiring.question_bounds(config)
+    done = [
+        records[one.id]
         for one in chosen
-        if one.id in records and records[one.id]["skipped"] is None and not selection.redo
-    }
-    if selection.retry_errors:
-        done = {name: row for name, row in done.items() if row["status"] != "model_error"}
-    return _estimate(config, len(chosen) - len(done), list(done.values()))
+        if one.id in records and not is_open(entry_of(records[one.id]), selection, bounds)
+    ]
+    return _estimate(config, len(chosen) - len(done), done)
 
 
 def _estimate(config: Config, count: int, done: Sequence[Record]) -> Estimate:
@@ -352,12 +361,41 @@ def _unheard(_done: int, _total: int, _record: Record) -> None:
     """Tells nobody."""
 
 
+def _require_apart(files: Mapping[str, str | Path | None]) -> None:
+    """Refuse two names of one file, of which one would be written over the other.
+
+    Devices, to which everything may be written, may be named as often as one likes.
+    """
+    seen: dict[str, str] = {}
+    for name, given in files.items():
+        if given is None or (Path(given).exists() and not Path(given).is_file()):
+            continue
+        identity = _identity(Path(given))
+        if identity in seen:
+            raise UserError(
+                f"{seen[identity]} and {name} name the same file, {given}. Name another for one "
+                "of them; nothing was asked."
+            )
+        seen[identity] = name
+
+
+def _identity(path: Path) -> str:
+    """The same for all names of a file, hard links too."""
+    try:
+        found = path.stat()
+    except OSError:
+        return os.path.realpath(path)
+    return f"{found.st_dev}:{found.st_ino}"
+
+
 def _require_writable(path: str | Path | None) -> None:
     """Find out before anything is spent."""
     if path is None:
         return
     place = Path(path)
     there = place.exists()
+    if there and not place.is_file() and not place.is_dir():
+        return  # opening and closing a pipe would be the end of it to whoever reads
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.open("ab").close()

@@ -21,7 +21,16 @@ from docpager.models.cache import NotRecorded
 from docpager.models.throttle import WaitInterrupted
 from docpager.protocols import Clock
 from docpager.questions import Question
-from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
+from docpager.results import (
+    Entry,
+    Record,
+    ResultsFile,
+    bound_value,
+    changed_parts,
+    fingerprint,
+    result_record,
+    scored,
+)
 from docpager.types import Answer, ToolMode, Usage
 
 MOST_FAULTS_IN_A_ROW = 10
@@ -145,14 +154,30 @@ def select(
     _check_same_questions(questions, results)
     if not selection.redo:
         _check_fingerprints(chosen, results, place)
-    asked = [question for question in chosen if _is_open(question, results, selection)]
+    asked = open_questions(chosen, results, selection, place.settings)
     for question in asked:
         if len(question.text) > _LONG_QUESTION:
             try:
                 place.check(question.text)
             except UserError as error:
-                raise UserError(f"line {question.line} ({question.id}): {error}") from error
-    return tuple(chosen), tuple(asked)
+                raise UserError(f"{question.place}: {error}") from error
+    return tuple(chosen), asked
+
+
+def open_questions(
+    questions: Iterable[Question],
+    results: ResultsFile,
+    selection: Selection,
+    settings: Mapping[str, object],
+) -> tuple[Question, ...]:
+    """Those that are to be asked: selected, and without a result that stands; `settings` say what
+    one question may take."""
+    return tuple(
+        question
+        for question in questions
+        if _has_tag(question, selection.tags)
+        and is_open(results.entries.get(question.id), selection, settings)
+    )
 
 
 def run(
@@ -304,7 +329,13 @@ class _Launch:
         answer = outcome.answer
         # An answer that the batch's budget broke off is one to be asked again with more.
         left_for = outcome.starved if answer.status == "budget" else None
-        record = result_record(question, answer, self._fingerprint(question), left_for)
+        record = result_record(
+            question,
+            answer,
+            self._fingerprint(question),
+            left_for,
+            self._own_bound(answer.stopped_by, outcome.starved),
+        )
         record = scored(record, question, grading.metric, grading.pass_at)
         if not self._results.append(record):
             self._unredone[question.id] = answer.error or f"stopped by its {answer.stopped_by}"
@@ -346,9 +377,15 @@ class _Launch:
         text = (
             f"{len(self._unredone)} questions were not redone and keep their old results "
             f"({_some([*self._unredone])}). Of {first}: {why.rstrip('.')}. Mend that, and run "
-            "them again with --redo."
+            "the same command again."
         )
         return ModelError(text) if left_for is None else BudgetReached(left_for, text)
+
+    def _own_bound(self, stopped_by: Bound | None, starved: Bound | None) -> float | None:
+        """The question's own bound that stopped it, if not one of the batch did."""
+        if stopped_by is None or stopped_by == starved:
+            return None
+        return bound_value(stopped_by, self._settings)
 
     def _fingerprint(self, question: Question) -> str:
         return fingerprint(question.text, self._settings, self._place.content_hash)
@@ -418,21 +455,33 @@ def _has_tag(question: Question, tags: Iterable[str]) -> bool:
     return not wanted or not wanted.isdisjoint(question.tags)
 
 
-def _is_open(question: Question, results: ResultsFile, selection: Selection) -> bool:
-    entry = results.entries.get(question.id)
+def is_open(entry: Entry | None, selection: Selection, settings: Mapping[str, object]) -> bool:
+    """Whether a question with that result is asked, where it is selected."""
     if selection.redo or entry is None or entry.skipped is not None:
+        return True
+    if entry.has_more_room(settings):
         return True
     return entry.status == "model_error" and selection.retry_errors
 
 
 def _check_same_questions(questions: Sequence[Question], results: ResultsFile) -> None:
-    ids = {question.id for question in questions}
-    foreign = [name for name in results.entries if name not in ids]
-    if foreign:
+    others = results.besides(question.id for question in questions)
+    if others and len(others) == len(results.entries):
         raise UserError(
-            f"{results.path} holds results of other questions ({_some(foreign)}). Name another "
-            "file with -o, or delete it."
+            f"{results.path} holds results of other questions ({_some(others)}), and of none that "
+            "is asked. Name another file with -o, or delete it."
         )
+
+
+def kept_besides(questions: Sequence[Question], results: ResultsFile) -> str | None:
+    """What to tell of results whose questions are not asked any more, if there are any."""
+    others = results.besides(question.id for question in questions)
+    if not others:
+        return None
+    return (
+        f"{results.path} holds {len(others)} results of questions that {questions[0].file} does "
+        f"not hold any more ({_some(others)}). They stay at its end and do not count."
+    )
 
 
 def _check_fingerprints(questions: Sequence[Question], results: ResultsFile, place: Place) -> None:

@@ -527,8 +527,11 @@ def _interrupts(interrupt: Interrupt) -> Iterator[None]:
 
     def ask(*_: object) -> None:
         interrupt()
-        again = "" if interrupt.count > 1 else " Once more stops at once."
-        os.write(2, f"docpager: finishing what runs, and keeping it.{again}\n".encode())
+        if interrupt.count > 1:
+            said = "stopping now. What is finished is kept."
+        else:
+            said = "finishing what runs, and keeping it. Once more stops at once."
+        os.write(2, f"docpager: {said}\n".encode())
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -75,7 +75,7 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
         UserError: one cannot be read, or is no file of results.
         NothingToDo: there was no result before, with which anything could be compared.
     """
-    one, other = read_results(Path(before)), read_results(Path(after))
+    one, other = _asked(read_results(Path(before))), _asked(read_results(Path(after)))
     if not one:
         raise NothingToDo(f"{before} holds no results to compare with. Name another file.")
     shared = [name for name in one if name in other]
@@ -112,6 +112,11 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
         tokens=Delta(*(sum(_tokens(row) for row in rows) for rows in _sides(pairs))),
         cost_usd=Delta(*(_cost(rows) for rows in _sides(pairs))),
     )
+
+
+def _asked(records: Mapping[str, Record]) -> dict[str, Record]:
+    """Without those of questions that the batch did not hold any more."""
+    return {name: record for name, record in records.items() if not record.get("unasked")}
 
 
 def comparison_record(found: Comparison) -> Record:

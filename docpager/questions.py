@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from docpager.errors import NothingToDo, UserError
-from docpager.surrogates import repaired_json
+from docpager.jsonlines import decoded_object, first_problem
 from docpager.types import AnswerStatus, JSONValue, PageRef
 
 LONGEST_LINE = 1_000_000
@@ -39,7 +37,9 @@ RESULT_KEYS = frozenset(
         "error",
         "scores",
         "skipped",
+        "stopped_at",
         "fingerprint",
+        "unasked",
     }
 )
 """What a line of results holds of its own, and a question's line may not."""
@@ -62,6 +62,13 @@ class Question:
     tags: tuple[str, ...] = ()
     given: Mapping[str, JSONValue] = field(default_factory=dict)
     """The line as it was given, without question and id: it is passed through to the results."""
+    file: str = ""
+    """The name of its file."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as `FILE:LINE`."""
+        return f"{self.file}:{self.line}"
 
 
 class _Page(BaseModel):
@@ -115,7 +122,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     seen: dict[str, int] = {}
     for number, line in _lines(content):
         try:
-            question = _question(line, number)
+            question = _question(line, path.name, number)
         except ValueError as error:
             problems.append(f"{path.name}:{number}: {error}")
             continue
@@ -141,7 +148,7 @@ def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _question(line: bytes, number: int) -> Question:
+def _question(line: bytes, file: str, number: int) -> Question:
     """The question on a line.
 
     Raises:
@@ -149,18 +156,7 @@ def _question(line: bytes, number: int) -> Question:
     """
     if len(line) > LONGEST_LINE:
         raise ValueError(f"the line is longer than {LONGEST_LINE:,} bytes")
-    try:
-        text = line.decode("utf-8")
-        given = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-        given = repaired_json(given)
-    except UnicodeDecodeError:
-        raise ValueError("the line is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the line is no JSON ({error.msg}, column {error.colno})") from None
-    except RecursionError:
-        raise ValueError("the line is nested too deeply") from None
-    if not isinstance(given, dict):
-        raise ValueError("the line is no JSON object")
+    given = decoded_object(line)
     taken = sorted(RESULT_KEYS & given.keys())
     if taken:
         hint = "; what is expected is `expected`" if taken[0] == "answer" else ""
@@ -168,7 +164,7 @@ def _question(line: bytes, number: int) -> Question:
     try:
         read = _Line.model_validate(given)
     except ValidationError as error:
-        raise ValueError(_first_problem(error)) from None
+        raise ValueError(first_problem(error)) from None
     expected = (read.expected,) if isinstance(read.expected, str) else tuple(read.expected or ())
     passed = {name: value for name, value in given.items() if name not in ("question", "id")}
     return Question(
@@ -181,24 +177,5 @@ def _question(line: bytes, number: int) -> Question:
         expected_status=read.expected_status,
         tags=tuple(dict.fromkeys(read.tags or ())),
         given=passed,
+        file=file,
     )
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is too large a number")
-    return number
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"]) or "the line"
-    if first["type"] == "missing":
-        return f"the key {place!r} is missing"
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {message[:1].lower()}{message[1:]}"

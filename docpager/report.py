@@ -43,13 +43,15 @@ def write_report(
     *,
     events_of: Callable[[str], Sequence[Event]],
     page_of: Callable[[Mapping[str, JSONValue]], str | None],
+    failed: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the report of `questions` in their order.
+    """Write the report of `questions` in their order, those without a result too.
 
     Args:
         record_of: A question's result by its id.
         events_of: What happened in a run, by its id; nothing where its trace is gone.
         page_of: The stored text that a citation points into.
+        failed: By its id, why a question that was asked has no new result.
 
     Raises:
         UserError: the file cannot be written.
@@ -58,11 +60,14 @@ def write_report(
     rows = []
     model = ""
     for question in questions:
-        record = record_of(question.id)
-        if record is not None:
+        record, why = record_of(question.id), (failed or {}).get(question.id)
+        if record is None:
+            row = _row_without_result(question)
+        else:
             model = str(record["model"])
             events = events_of(str(record["run_id"])) if record["run_id"] else ()
-            rows.append(_row(question, record, summary, events, page_of, pages))
+            row = _row(question, record, summary, events, page_of, pages)
+        rows.append(row if why is None else {**row, "outcome": "error", "error": why})
     data: dict[str, JSONValue] = {
         "summary": _heading(summary, model),
         "metrics": [name for name in METRICS if summary.groups["all"].scores[name].n],
@@ -136,16 +141,12 @@ def _row(
 ) -> dict[str, JSONValue]:
     usage = cast("dict[str, float | None]", record["usage"])
     citations = cast("list[Record]", record["citations"])
-    expected = [*question.expected] or [question.expected_status or ""]
     return {
-        "id": question.id,
-        "question": question.text,
-        "tags": [*question.tags],
+        **_asked(question),
         "outcome": _outcome(record),
         "status": record["status"],
         "answer": record["answer"],
         "error": record["error"],
-        "expected": [text for text in expected if text],
         "scores": record["scores"],
         "value": metric_value(record, summary.metric),
         "tokens": int((usage["prompt_tokens"] or 0) + (usage["completion_tokens"] or 0)),
@@ -154,6 +155,34 @@ def _row(
         "citations": [_citation(citation, page_of, pages) for citation in citations],
         "timeline": [*timeline(events)],
         "run": record["run_id"],
+    }
+
+
+def _row_without_result(question: Question) -> dict[str, JSONValue]:
+    return {
+        **_asked(question),
+        "outcome": "left out",
+        "status": "no result",
+        "answer": "",
+        "error": "not asked: the batch was stopped before",
+        "scores": {},
+        "value": None,
+        "tokens": None,
+        "cost": None,
+        "seconds": None,
+        "citations": [],
+        "timeline": [],
+        "run": None,
+    }
+
+
+def _asked(question: Question) -> dict[str, JSONValue]:
+    expected = [*question.expected] or [question.expected_status or ""]
+    return {
+        "id": question.id,
+        "question": question.text,
+        "tags": [*question.tags],
+        "expected": [text for text in expected if text],
     }
 
 
@@ -284,7 +313,7 @@ def _charts(summary: BatchSummary, rows: Sequence[Mapping[str, JSONValue]]) -> l
         for tag, group in summary.groups.items()
         if group.scores[summary.metric].mean is not None
     }
-    ran = [row for row in rows if row["outcome"] != "left out"]
+    ran = [row for row in rows if row["outcome"] != "left out" and row["seconds"] is not None]
     seconds = [float(cast(float, row["seconds"])) for row in ran]
     costs = [float(cast(float, row["cost"])) for row in ran if row["cost"] is not None]
     tokens = [float(cast(float, row["tokens"])) for row in ran]

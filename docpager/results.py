@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from docpager.errors import Bound, UserError
+from docpager.jsonlines import decoded_object
 from docpager.metrics import METRICS, Metric
 from docpager.scoring import best, contains, document_recall, exact_match, f1, recall
 from docpager.types import Answer, Citation, JSONValue, PageRef
@@ -82,11 +83,16 @@ def citation_record(citation: Citation) -> Record:
 
 
 def result_record(
-    question: Question, answer: Answer, fingerprint: str, skipped: Bound | None = None
+    question: Question,
+    answer: Answer,
+    fingerprint: str,
+    skipped: Bound | None = None,
+    stopped_at: float | None = None,
 ) -> Record:
     """A line of results, not scored yet: the answer, then what was given, then what it depends on.
 
-    `skipped` is the bound of the batch for which it was left.
+    `skipped` is the bound of the batch for which it was left, `stopped_at` the value of its own
+    bound that stopped it.
     """
     pages: list[JSONValue] = [
         {"document": page.document, "page": page.page} for page in answer.pages_shown
@@ -95,6 +101,7 @@ def result_record(
         **answer_record(answer),
         "pages_shown": pages,
         "skipped": skipped,
+        "stopped_at": stopped_at,
         "fingerprint": fingerprint,
         **given_record(question),
     }
@@ -112,7 +119,7 @@ def given_record(question: Question) -> Record:
 
 def scored(record: Record, question: Question, metric: Metric, pass_at: float) -> Record:
     """The line with its scores, and with its question's expectations as they are now."""
-    bare = {name: value for name, value in record.items() if name != "scores"}
+    bare = {name: value for name, value in record.items() if name not in ("scores", "unasked")}
     scores = score(record, question)
     passed = _passed(record, question, scores, metric, pass_at)
     return {**bare, **given_record(question), "scores": {**scores, "passed": passed}}
@@ -164,7 +171,7 @@ def metric_value(record: Mapping[str, JSONValue], metric: Metric) -> float | Non
     scores = cast("dict[str, float | None]", record["scores"])
     if expected_status is not None and record["status"] == expected_status:
         return 1.0
-    value = scores[metric]
+    value = scores.get(metric)
     return 0.0 if value is None and expected_status is not None else value
 
 
@@ -193,8 +200,15 @@ def _page_refs(places: Iterable[Mapping[str, JSONValue]]) -> list[PageRef]:
 
 _PARTS = ("question", "settings", "model", "archive")
 _OF_MODEL = ("model", "tool_mode", "context_window", "embedder")
-_OF_NOTHING = ("endpoint",)
-"""Where a model is served does not make it another one."""
+_BOUNDS: dict[Bound, str] = {
+    "steps": "max_steps",
+    "tokens": "max_tokens",
+    "money": "max_cost",
+    "time": "timeout",
+}
+_OF_NOTHING = ("endpoint", *_BOUNDS.values())
+"""Where a model is served does not make it another one, and a bound that stopped nothing changes
+nothing; of one that did, the result says so itself."""
 
 
 def fingerprint(question: str, settings: Mapping[str, object], content_hash: str) -> str:
@@ -203,6 +217,11 @@ def fingerprint(question: str, settings: Mapping[str, object], content_hash: str
     apart = (*_OF_MODEL, *_OF_NOTHING)
     others = {name: value for name, value in settings.items() if name not in apart}
     return "-".join(_short_hash(part) for part in (question, others, model, content_hash))
+
+
+def bound_value(bound: str, settings: Mapping[str, object]) -> float | None:
+    """What one question may take of steps, tokens, USD or seconds; None is no bound."""
+    return cast("float | None", settings.get(_BOUNDS[cast(Bound, bound)]))
 
 
 def changed_parts(before: str, now: str) -> tuple[str, ...]:
@@ -224,6 +243,8 @@ class Entry:
 
     status: str
     skipped: str | None
+    stopped_by: str | None
+    stopped_at: float | None
     fingerprint: str
     offset: int
     length: int
@@ -233,9 +254,18 @@ class Entry:
         """Of several lines of one question the highest counts: an answer, a fault, none."""
         return 0 if self.skipped else 1 if self.status == "model_error" else 2
 
+    def has_more_room(self, settings: Mapping[str, object]) -> bool:
+        """Whether its question's own bound stopped it, and is larger now."""
+        if self.stopped_by is None or self.stopped_at is None:
+            return False
+        now = bound_value(self.stopped_by, settings)
+        return now is None or now > self.stopped_at
+
 
 class ResultsFile:
     """The results of a batch, open for one writer; nothing but an index is kept in memory.
+
+    A symbolic link stays one: the file that it points to is written.
 
     Raises:
         UserError: it cannot be written, is no file of results, or another batch writes to it.
@@ -244,6 +274,8 @@ class ResultsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.entries: dict[str, Entry] = {}
+        self._target = Path(os.path.realpath(path))
+        _require_rewritable(path, self._target)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -281,36 +313,43 @@ class ResultsFile:
         self._end += len(line)
         return counts
 
+    def besides(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """The ids of results of other questions than those, in the order of the file."""
+        asked = frozenset(ids)
+        return tuple(name for name in self.entries if name not in asked)
+
     def read(self, question_id: str) -> Record:
         """The line of a question that has one."""
         entry = self.entries[question_id]
-        found = json.loads(os.pread(self._file, entry.length, entry.offset))
-        return cast(Record, found)
+        return decoded_object(os.pread(self._file, entry.length, entry.offset))
 
     def rewrite(
         self, ids: Sequence[str], revised: Callable[[Record], Record] = lambda record: record
     ) -> None:
         """Put the lines of `ids`, as far as there are any, in that order in place of all lines.
 
+        Those of other questions were paid for too: they stay behind them, marked as not asked.
         The new file takes the old one's place in one step.
         """
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        partial = self._target.with_name(f".{self._target.name}.{os.getpid()}")
         entries: dict[str, Entry] = {}
+        asked = frozenset(ids)
         at = 0
         try:
             with partial.open("wb") as stream:
-                for question_id in ids:
+                for question_id in (*ids, *self.besides(ids)):
                     if question_id not in self.entries:
                         continue
-                    record = revised(self.read(question_id))
+                    record = self.read(question_id)
+                    record = revised(record) if question_id in asked else _unasked(record)
                     line = _line(record)
                     stream.write(line)
-                    entries[question_id] = _entry(record, at, len(line))
+                    entries[question_id] = entry_of(record, at, len(line))
                     at += len(line)
                 stream.flush()
                 os.fsync(stream.fileno())
             file = os.open(partial, os.O_RDWR)
-            partial.replace(self.path)
+            partial.replace(self._target)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise _unwritable(self.path, error) from error
@@ -334,26 +373,20 @@ class ResultsFile:
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
             for number, line in enumerate(stream, 1):
-                whole = line.endswith(b"\n")
-                record = _result(line)
+                record = _record(self.path, number, line)
                 if record is not None:
-                    self._note(record, at, len(line))
-                elif line.strip() and (whole or not _begins_as_result(line)):
-                    raise UserError(
-                        f"{self.path}:{number} is no result of `docpager batch`. Name another "
-                        "file with -o."
-                    )
-                if not whole and record is None:
+                    self._note(record, at, len(_kept(line)))
+                elif not line.endswith(b"\n"):
                     break
-                at += len(line)
-                if not whole:
+                at += len(_kept(line))
+                if not line.endswith(b"\n"):
                     _write_all(self._file, b"\n", at)
                     at += 1
         os.ftruncate(self._file, at)
         return at
 
     def _note(self, record: Record, offset: int, length: int) -> bool:
-        entry = _entry(record, offset, length)
+        entry = entry_of(record, offset, length)
         question_id = str(record["id"])
         before = self.entries.get(question_id)
         counts = before is None or entry.rank >= before.rank
@@ -370,48 +403,77 @@ def read_results(path: Path) -> dict[str, Record]:
     """
     found: dict[str, tuple[int, Record]] = {}
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                record = _record(path, number, line)
+                if record is None:
+                    continue
+                rank = entry_of(record).rank
+                question_id = str(record["id"])
+                if question_id not in found or rank >= found[question_id][0]:
+                    found[question_id] = (rank, record)
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}). Name another file.") from error
-    lines = content.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        record = _result(line)
-        if record is None:
-            if not line.strip() or (number == len(lines) and _begins_as_result(line)):
-                continue
-            raise UserError(f"{path.name}:{number} is no result of `docpager batch`.")
-        rank = _entry(record, 0, 0).rank
-        question_id = str(record["id"])
-        if question_id not in found or rank >= found[question_id][0]:
-            found[question_id] = (rank, record)
     return {question_id: record for question_id, (_, record) in found.items()}
 
 
-def _entry(record: Record, offset: int, length: int) -> Entry:
+def entry_of(record: Record, offset: int = 0, length: int = 0) -> Entry:
+    """What decides whether the question of a result is asked again."""
     skipped = record["skipped"]
     return Entry(
         str(record["status"]),
         None if skipped is None else str(skipped),
+        cast("str | None", record["stopped_by"]),
+        cast("float | None", record.get("stopped_at")),
         str(record["fingerprint"]),
         offset,
         length,
     )
 
 
-def _result(line: bytes) -> Record | None:
+def _unasked(record: Record) -> Record:
+    return {**record, "unasked": True}
+
+
+def _record(path: Path, number: int, line: bytes) -> Record | None:
+    """The result on a line of a file; None on a blank one, and on a last one that is torn.
+
+    Raises:
+        UserError: it is something else.
+    """
+    # Checking takes a library that a single question has no use for.
+    from docpager.result_lines import read_result
+
+    whole = line.endswith(b"\n")
+    line = _kept(line)
+    if not line.strip():
+        return None
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    needed = ("id", "status", "skipped", "fingerprint", "answer", "citations", "pages_shown")
-    if not isinstance(record, dict) or any(name not in record for name in needed):
-        return None
-    return cast(Record, record)
+        return read_result(line)
+    except ValueError as error:
+        if not whole and _is_torn(line):
+            return None
+        raise UserError(
+            f"{path}:{number}: {error}, so it is no result of `docpager batch`. Correct or delete "
+            "the line, or name another file."
+        ) from error
 
 
-def _begins_as_result(line: bytes) -> bool:
+def _kept(line: bytes) -> bytes:
+    """A line without the NUL bytes that a power cut leaves at the end of a file."""
+    return line if line.endswith(b"\n") else line.rstrip(b"\0")
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether it begins as results do, and breaks off."""
     begin = b'{"schema": 1, "run_id": "'
-    return line.startswith(begin[: len(line)])
+    if not line.startswith(begin[: len(line)]):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _line(record: Record) -> bytes:
@@ -423,6 +485,20 @@ def _write_all(file: int, content: bytes, offset: int) -> None:
     while content:
         written = os.pwrite(file, content, offset)
         content, offset = content[written:], offset + written
+
+
+def _require_rewritable(path: Path, target: Path) -> None:
+    """Results are put in order by a new file in the old one's place: that must be possible."""
+    if target.exists() and not target.is_file():
+        kind = "a folder" if target.is_dir() else "a device or a pipe"
+        raise UserError(
+            f"{path} cannot be written: it is {kind}, and results need a file. Name one with -o."
+        )
+    if target.parent.is_dir() and not os.access(target.parent, os.W_OK):
+        raise UserError(
+            f"{path} cannot be written: its folder {target.parent} is read-only. Name a file in "
+            "another folder with -o."
+        )
 
 
 def _unwritable(path: Path, error: OSError) -> UserError:

@@ -466,7 +466,12 @@ def _handler_for(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             self._answer(b"")
 
         def do_POST(self) -> None:
-            self._answer(self.rfile.read(int(self.headers.get("content-length") or 0)))
+            length = int(self.headers.get("content-length") or 0)
+            content = self.rfile.read(length)
+            if len(content) < length:
+                self.close_connection = True  # its client was killed: nobody asks
+            else:
+                self._answer(content)
 
         def log_message(self, format: str, *arguments: object) -> None:
             """Nothing is logged: what was asked is in `requests`."""

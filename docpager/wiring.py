@@ -691,7 +691,8 @@ def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Wor
         DocpagerError: whatever stands in the way of asking.
     """
     if config.max_cost is not None:
-        required_price(config, model_name(config), "--max-cost")
+        option = "--question-max-cost" if shared else "--max-cost"
+        required_price(config, model_name(config), option)
     throttle = shared.throttle if shared else None
     with open_archive(config) as archive:
         if archive.passage_count == 0:
@@ -1049,13 +1050,20 @@ def _run_settings(config: Config, info: ModelInfo, embedder: Embedder) -> dict[s
         "endpoint": info.endpoint,
         "tool_mode": info.tool_mode,
         "context_window": info.context_window,
+        **question_bounds(config),
+        "seed": config.seed,
+        "session": config.session,
+        "embedder": embedder.identity.name,
+    }
+
+
+def question_bounds(config: Config) -> dict[str, object]:
+    """The settings that say what one question may take."""
+    return {
         "max_steps": config.max_steps,
         "max_tokens": config.max_tokens,
         "max_cost": config.max_cost,
         "timeout": config.timeout,
-        "seed": config.seed,
-        "session": config.session,
-        "embedder": embedder.identity.name,
     }
 
 

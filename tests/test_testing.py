@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -222,6 +223,18 @@ def test_a_cut_connection_ends_in_the_middle_of_the_reply() -> None:
             urllib.request.urlopen(url, b"{}", timeout=5) as answer,
         ):
             answer.read()
+
+
+@pytest.mark.parametrize("part", [b"", b"{}"])
+def test_a_request_that_breaks_off_is_not_answered(part: bytes) -> None:
+    with LoopbackServer(lambda request: wire_reply(say(request.body["messages"]))) as server:
+        host, port = server.base_url.removeprefix("http://").removesuffix("/v1").split(":")
+        with socket.create_connection((host, int(port))) as client:
+            head = b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: 99\r\n\r\n"
+            client.sendall(head + part)
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(100) == b""
+    assert server.requests == []
 
 
 def test_leaving_it_does_not_wait_for_a_slow_reply() -> None:

@@ -243,7 +243,7 @@ class OpenAIChat:
     def _unusable(self, reply: object) -> UnusableReply:
         error = field(reply, "error")
         said = error if isinstance(error, str) else field(error, "message")
-        why = f"an error: {said}" if said else "a reply without any choice"
+        why = f"an error: {said}" if said else f"what is no completion, {_shape(reply)}"
         return UnusableReply(
             f"{self._model} at {self._endpoint.url} answers with {why}. "
             "Try again, or check that it is an OpenAI-compatible chat API."
@@ -273,6 +273,14 @@ class OpenAIChat:
                 "prompts silently. Raise its context window (Ollama: num_ctx), or lower "
                 "--context-window."
             )
+
+
+def _shape(reply: object) -> str:
+    """What came, in words that hold nothing which may be secret."""
+    if not isinstance(reply, dict):
+        return f"a bare {type(reply).__name__}"
+    keys = [repr(name) for name in reply]
+    return f"an object with {', '.join(keys[:5]) or 'nothing in it'}"
 
 
 def wire_messages(messages: Sequence[Message]) -> list[dict[str, object]]:

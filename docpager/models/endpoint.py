@@ -1,9 +1,10 @@
 """The seam around the `openai` SDK: one POST, tried again where that can help, errors mapped.
 
-What is tried again: no connection, a time-out, 408, 409, 429, 5xx and a reply that holds nothing
-usable. A 503, by which local servers say that they still load their model, is bounded by time
-only. A refused key, a used-up quota and a wait beyond all patience are fatal at once, and nothing
-is tried again when the asker's own time is up.
+What is tried again: no connection, a time-out, 408, 409, 429, 5xx and, a few times only, a reply
+that holds nothing usable. A 503, by which local servers say that they still load their model, is
+bounded by time only. An error inside a 200 is what its code says. A refused key, a used-up quota
+and a wait beyond all patience are fatal at once, and nothing is tried again when the asker's own
+time is up.
 """
 
 from __future__ import annotations
@@ -41,6 +42,16 @@ OPENAI_URL = "https://api.openai.com/v1"
 _RETRYABLE = frozenset({408, 409, 429})
 _QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _WINDOW = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_STANDS_FOR = {
+    **dict.fromkeys(_QUOTA | {"rate_limit_exceeded", "rate_limit_error"}, 429),
+    **dict.fromkeys(_WINDOW | {"invalid_request_error"}, 400),
+    **dict.fromkeys(("invalid_api_key", "authentication_error"), 401),
+    **dict.fromkeys(("permission_denied", "permission_error"), 403),
+    **dict.fromkeys(("model_not_found", "not_found_error"), 404),
+    **dict.fromkeys(("server_error", "internal_server_error", "api_error"), 500),
+    "overloaded_error": 529,
+}
+"""The status of an error by its code or type, for endpoints that send errors with a 200."""
 _SHORTEST_SECRET = 4
 _LEAST_TRY_S = 0.01
 """Less time than this is none: a timer may go off that much before the clock says so."""
@@ -70,6 +81,8 @@ class RetryPolicy:
     tries: int = 6
     connection_tries: int = 4
     """Fewer where nobody listens: that is mostly a server that was not started."""
+    unusable_tries: int = 4
+    """Of replies that are none: that is mostly a proxy's page, or no such API."""
     total_seconds: float = 180.0
     """No try begins later than this after the first one."""
     first_delay: float = 0.5
@@ -181,7 +194,7 @@ class Endpoint:
         import openai
 
         began = self._clock.monotonic()
-        attempts = tries = 0
+        attempts = tries = unusable = 0
         reached = False
         while True:
             patience = self._retry.total_seconds - (self._clock.monotonic() - began)
@@ -192,13 +205,15 @@ class Endpoint:
                 self._redact_in_place(error)
                 attempts += 1
                 tries += failure.counted
+                unusable += isinstance(failure.error, UnusableReply)
                 reached = reached or failure.connected
                 limit = self._retry.tries if reached else self._retry.connection_tries
+                spent = tries >= limit or unusable >= self._retry.unusable_tries
                 delay = self._delay(failure, tries)
                 late = self._clock.monotonic() - began + delay > self._retry.total_seconds
                 if self._throttle is not None and isinstance(failure.error, ModelAuthError):
                     self._throttle.refusal = str(failure.error)
-                if not failure.retryable or late or tries >= limit:
+                if not failure.retryable or late or spent:
                     asked = failure.asked_delay if late else None
                     given_up = self._given_up(failure, attempts, asked)
                     if given_up is error:
@@ -280,13 +295,17 @@ class Endpoint:
             options={"timeout": self._timeout(self._require_time())},
         )
         try:
-            return json.loads(response.content)
-        except ValueError as error:
-            shown = self._clean(response.text)
+            reply = json.loads(response.content)
+        except (ValueError, RecursionError) as error:
+            shown = self._clean(response.text) or "nothing"
             raise UnusableReply(
                 f"{self.url} does not answer in JSON but: {shown}. "
                 "Check the base URL: it usually ends in /v1."
             ) from error
+        status = _status_inside(reply)
+        if status is not None:
+            raise _status_error(field(reply, "error"), status, response)
+        return reply
 
     def _client(self) -> openai.OpenAI:
         with self._connections.opening:
@@ -381,8 +400,9 @@ class Endpoint:
     def _status_failure(self, error: openai.APIStatusError, model: str) -> _Failure:
         status = error.status_code
         detail = self._detail(error)
-        said = f"{self.url} answers {status}: {detail}."
-        codes = {error.code, error.type}
+        inside = "" if error.response.status_code == status else ", inside a 200"
+        said = f"{self.url} answers {status}{inside}: {detail}."
+        codes = {str(error.code), str(error.type)}
         if codes & _QUOTA or status == 402:
             return _Failure(ModelAuthError(f"{said} The quota is used up. Check the account."))
         if status in (401, 403):
@@ -448,6 +468,28 @@ class Endpoint:
                 self._without_secrets(item) if isinstance(item, str) else item for item in at.args
             )
             at = at.__cause__ or at.__context__
+
+
+def _status_inside(reply: object) -> int | None:
+    """The status that an error inside a 200 stands for; None for a reply, or where none is told."""
+    error = field(reply, "error")
+    if not error or field(reply, "choices") or field(reply, "data"):
+        return None
+    for told in (field(error, "status"), field(error, "code"), field(error, "type")):
+        status = told
+        if isinstance(told, str):
+            status = int(told) if told.isdecimal() else _STANDS_FOR.get(told)
+        if isinstance(status, int) and 400 <= status < 600:
+            return status
+    return None
+
+
+def _status_error(error: object, status: int, response: httpx2.Response) -> openai.APIStatusError:
+    import openai
+
+    raised = openai.APIStatusError(str(field(error, "message")), response=response, body=error)
+    raised.status_code = status
+    return raised
 
 
 def asked_delay(headers: Mapping[str, str], clock: Clock) -> float | None:

@@ -11,6 +11,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -269,15 +270,13 @@ def test_changed_settings_are_named_and_redone_only_when_asked(
     desk: Desk, server: LoopbackServer
 ) -> None:
     batch(desk, server)
-    said = batch(desk, server, "--max-steps", "7", code=2)
+    said = batch(desk, server, "--seed", "7", code=2)
     assert "8 results made with another settings" in said and "--redo" in said
-    batch(desk, server, "--max-steps", "7", "--redo")
+    batch(desk, server, "--seed", "7", "--redo")
     rows = questions()
     rows[2]["question"] = "Where was pump 3 made, please?"
     desk.write("q.jsonl", rows)
-    assert "1 results made with another question (q3)" in batch(
-        desk, server, "--max-steps", "7", code=2
-    )
+    assert "1 results made with another question (q3)" in batch(desk, server, "--seed", "7", code=2)
 
 
 def answers(desk: Desk) -> list[str]:
@@ -293,7 +292,7 @@ def test_a_redo_that_is_refused_before_it_asks_leaves_every_byte(
     batch(desk, server)
     before = (desk.folder / "r.jsonl").read_bytes()
     desk.write("q.jsonl", [*questions(), {"id": "long", "question": "why " * 25_000}])
-    assert "line 9 (long)" in batch(desk, server, "--redo", code=2)
+    assert "q.jsonl:9: The question takes" in batch(desk, server, "--redo", code=2)
     assert (desk.folder / "r.jsonl").read_bytes() == before
 
 
@@ -310,7 +309,7 @@ def test_a_redo_that_a_refused_key_stops_keeps_what_was_not_redone(
         return right(request)
 
     with LoopbackServer(answer) as refuser:
-        options = ("--redo", "--max-steps", "7", "--jobs", "1")
+        options = ("--redo", "--seed", "7", "--jobs", "1")
         assert "The batch was stopped" in batch(desk, refuser, *options, code=4)
     rows = desk.rows("r.jsonl")
     assert answers(desk) == RIGHT
@@ -417,7 +416,9 @@ def test_no_number_of_questions_at_once_goes_beyond_the_budget(
 
 def test_money_is_bounded_by_the_table_of_prices(desk: Desk, dear_server: LoopbackServer) -> None:
     server = dear_server
-    assert "no price of loopback is known" in batch(desk, server, "--max-cost", "1", code=2)
+    for option in ("--max-cost", "--question-max-cost"):
+        said = batch(desk, server, option, "1", code=2)
+        assert f"docpager: {option} cannot be kept: no price of loopback is known" in said
     (desk.folder / "docpager.toml").write_text(
         '[prices."loop"]\nprompt = 1000\ncompletion = 2000\n', encoding="utf-8"
     )
@@ -458,7 +459,12 @@ def test_a_dry_run_asks_nothing(desk: Desk, server: LoopbackServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(401, {"message": "bad key"}), (429, {"code": "insufficient_quota"})]
+    ("status", "error"),
+    [
+        (401, {"message": "bad key"}),
+        (429, {"code": "insufficient_quota"}),
+        (200, {"code": "insufficient_quota"}),
+    ],
 )
 def test_a_refused_key_or_quota_stops_the_batch_at_once(
     desk: Desk, status: int, error: dict[str, str]
@@ -474,6 +480,15 @@ def test_a_refused_key_or_quota_stops_the_batch_at_once(
     assert "The batch was stopped" in said
     statuses = [row["status"] for row in desk.rows("r.jsonl")]
     assert statuses == ["answered", "answered", "answered", "model_error"]
+
+
+def test_a_page_of_a_proxy_is_told_within_seconds(desk: Desk) -> None:
+    desk.write("q.jsonl", questions(1))
+    with LoopbackServer(lambda request: LoopbackReply("<html>Please log in</html>")) as server:
+        began = time.monotonic()
+        batch(desk, server, code=4)
+        assert time.monotonic() - began < 15
+    assert "<html>Please log in" in desk.rows("r.jsonl")[0]["error"]
 
 
 def test_a_storm_of_refusals_loses_and_doubles_no_answer(desk: Desk) -> None:
@@ -538,8 +553,13 @@ def test_a_question_ends_with_its_time_on_an_endpoint_that_does_not_answer(
     rows = desk.rows("r.jsonl")
     assert [(row["status"], row["stopped_by"]) for row in rows] == [("budget", "time")] * 2
     with LoopbackServer(right) as server:  # they had their own bound: nothing is left to ask
-        batch(desk, server, "--question-timeout", "1", *cached, code=5)
+        for bound in ("1", "0.5"):
+            batch(desk, server, "--question-timeout", bound, *cached, code=5)
         assert server.requests == []
+        batch(desk, server, "--question-timeout", "60", *cached)
+        assert sorted(asked(server)) == [1, 2]
+        batch(desk, server, "--question-timeout", "70", "--max-steps", "3", *cached)
+        assert len(asked(server)) == 2  # nothing stopped these answers
 
 
 def test_an_endpoint_that_is_not_there_is_given_up(tmp_path: Path, desk: Desk) -> None:
@@ -583,8 +603,11 @@ def test_one_interrupt_finishes_what_runs_and_keeps_it(desk: Desk) -> None:
 
 def test_two_interrupts_stop_at_once(desk: Desk) -> None:
     with LoopbackServer(lambda request: LoopbackReply(right(request).body, delay_s=30.0)) as server:
+        began = time.monotonic()
         code, said = interrupted(desk, server, 2)
+        assert time.monotonic() - began < 20  # and not until the endpoint has answered
         assert code == 130, said
+    assert said.count("finishing what runs") == said.count("stopping now") == 1
     assert desk.rows("r.jsonl") == []  # as after one, there would be two
 
 
@@ -683,9 +706,7 @@ def test_a_question_too_long_for_the_window_is_refused_with_both_numbers(
 ) -> None:
     desk.write("q.jsonl", [*questions(1), {"id": "long", "question": "why " * 25_000}])
     said = batch(desk, server, code=2)
-    assert re.search(
-        r"line 2 \(long\): The question takes \d+ tokens; a window of 8192 leaves", said
-    )
+    assert re.search(r"q\.jsonl:2: The question takes \d+ tokens; a window of 8192 leaves", said)
     assert not server.requests
 
 
@@ -701,11 +722,72 @@ def test_results_that_cannot_be_written_are_refused_at_once(
     assert not server.requests
 
 
+def test_results_go_where_a_symbolic_link_points_and_the_link_stays(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    (desk.folder / "elsewhere").mkdir()
+    (desk.folder / "r.jsonl").symlink_to(Path("elsewhere") / "real.jsonl")
+    for expected in ("8 asked", "0 asked"):
+        assert expected in batch(desk, server)
+        assert (desk.folder / "r.jsonl").is_symlink()
+        assert len(desk.rows("elsewhere/real.jsonl")) == 8
+    assert [path.name for path in (desk.folder / "elsewhere").iterdir()] == ["real.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "pipe", "folder", "loop"])
+def test_results_need_a_file(desk: Desk, server: LoopbackServer, name: str) -> None:
+    os.mkfifo(desk.folder / "pipe")
+    (desk.folder / "folder").mkdir()
+    (desk.folder / "loop").symlink_to("loop")
+    result = desk("batch", "q.jsonl", "-o", name, *model(server.base_url))
+    assert result.exit_code == 2, result.output
+    assert f"{name} cannot be written" in result.stderr
+    assert not server.requests
+
+
+NAMES = ("q.jsonl", "-o", "--junit-xml", "--summary", "--report", "--cache", "-a")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [pair for pair in combinations(NAMES, 2) if pair != ("q.jsonl", "-a")],
+)
+def test_no_file_is_named_twice(desk: Desk, server: LoopbackServer, one: str, other: str) -> None:
+    """However it is spelled, and whether or not it is there yet."""
+    paths = {name: f"file-{name.strip('-')}" for name in NAMES} | {
+        "q.jsonl": "q.jsonl",
+        "-a": "docpager.duckdb",
+    }
+    same = {"q.jsonl": "q.jsonl", "-a": "docpager.duckdb"}
+    paths[one] = same.get(one, same.get(other, "same"))
+    (desk.folder / "folder").mkdir()
+    paths[other] = f"folder/../{paths[one]}"
+    before = {path: path.read_bytes() for path in desk.folder.iterdir() if path.is_file()}
+    options = [part for name in NAMES[1:] for part in (name, paths[name])]
+    result = desk("batch", paths["q.jsonl"], *options, *model(server.base_url))
+    assert result.exit_code == 2, result.output
+    assert "name the same file" in result.stderr
+    assert {path: path.read_bytes() for path in desk.folder.iterdir() if path.is_file()} == before
+    assert not server.requests
+
+
+def test_links_are_names_of_the_same_file_and_devices_of_none(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    batch(desk, server, "--summary", "/dev/null", "--junit-xml", "/dev/null")
+    before = (desk.folder / "r.jsonl").read_bytes()
+    (desk.folder / "soft").symlink_to("r.jsonl")
+    (desk.folder / "hard").hardlink_to(desk.folder / "r.jsonl")
+    for name in ("soft", "hard"):
+        assert "name the same file" in batch(desk, server, "--summary", name, code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
 def test_a_file_of_something_else_is_never_written_over(desk: Desk, server: LoopbackServer) -> None:
     before = (desk.folder / "q.jsonl").read_bytes()
-    result = desk("batch", "q.jsonl", "-o", "q.jsonl", *model(server.base_url))
-    assert (result.exit_code, "q.jsonl:1 is no result" in result.stderr) == (2, True)
-    assert (desk.folder / "q.jsonl").read_bytes() == before
+    desk.write("r.jsonl", questions())
+    assert "r.jsonl:1: the key" in batch(desk, server, code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
     for content in (b"notes without a line end", b"notes\n"):
         (desk.folder / "r.jsonl").write_bytes(content)
         assert "is no result" in batch(desk, server, code=2)
@@ -714,10 +796,68 @@ def test_a_file_of_something_else_is_never_written_over(desk: Desk, server: Loop
 
 def test_results_of_other_questions_are_refused(desk: Desk, server: LoopbackServer) -> None:
     batch(desk, server)
-    desk.write("q.jsonl", questions(6))
+    before = (desk.folder / "r.jsonl").read_bytes()
+    desk.write("q.jsonl", [{**row, "id": f"other-{row['id']}"} for row in questions()])
     for flags in ((), ("--redo",)):
-        assert "results of other questions (q7, q8)" in batch(desk, server, *flags, code=2)
-    assert len(desk.rows("r.jsonl")) == 8
+        assert "results of other questions (q1, q2, q3, …)" in batch(desk, server, *flags, code=2)
+    assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("flags", [(), ("--redo",), ("--filter", "odd")])
+def test_results_of_questions_that_are_gone_stay_and_do_not_count(
+    desk: Desk, server: LoopbackServer, flags: tuple[str, ...]
+) -> None:
+    batch(desk, server)
+    before = (desk.folder / "r.jsonl").read_bytes()
+    desk.write("q.jsonl", [row for row in questions() if row["id"] not in ("q2", "q7")])
+    for _ in range(2):
+        said = batch(desk, server, *flags, "--summary", "s.json", "--junit-xml", "j.xml")
+        assert "2 results of questions that q.jsonl does not hold any more (q2, q7)" in said
+    summary = json.loads((desk.folder / "s.json").read_text(encoding="utf-8"))
+    assert summary["questions"] == (3 if "odd" in flags else 6)
+    assert 'name="q2"' not in (desk.folder / "j.xml").read_text(encoding="utf-8")
+    rows = desk.rows("r.jsonl")
+    assert [row["id"] for row in rows] == ["q1", "q3", "q4", "q5", "q6", "q8", "q2", "q7"]
+    assert [row["id"] for row in rows if row.get("unasked")] == ["q2", "q7"]
+    (desk.folder / "before.jsonl").write_bytes(before)
+    found = json.loads(desk("compare", "before.jsonl", "r.jsonl", "--json").stdout)
+    assert found["only_before"] == ["q2", "q7"]
+    # Where they are asked again, they were never away.
+    desk.write("q.jsonl", questions())
+    options = ("-o", "r.jsonl", "--dry-run", *model(server.base_url))
+    assert "0 questions to ask, 8 done" in desk("batch", "q.jsonl", *options).stdout
+    asked_before = len(asked(server))
+    batch(desk, server)
+    assert len(asked(server)) == asked_before
+    if flags == ():
+        assert (desk.folder / "r.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_nothing_heavy_is_loaded_where_nothing_is_left_to_ask(
+    desk: Desk, server: LoopbackServer, done: bool
+) -> None:
+    if done:
+        batch(desk, server)
+    script = (
+        "import sys; from docpager.cli import main; "
+        "main(sys.argv[1:], standalone_mode=False); "
+        "print('openai' in sys.modules)"
+    )
+    arguments = ("batch", "q.jsonl", "-o", "r.jsonl", "-q", *model(server.base_url))
+    vocabularies = desk.folder / "another cache" / "vocabularies"
+    places = {"DOCPAGER_CACHE_DIR": str(vocabularies.parent)}
+    environment = {**os.environ, **desk.environment(places)}
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=desk.folder,
+        env={name: value for name, value in environment.items() if value is not None},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.strip() == str(not done)
+    assert vocabularies.exists() is not done
 
 
 def test_a_full_disk_stops_the_batch_and_a_later_run_goes_on(

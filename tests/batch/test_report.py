@@ -110,6 +110,32 @@ def test_what_stands_in_an_answer_stays_text(tmp_path: Path) -> None:
     ]
 
 
+def test_what_was_asked_without_a_result_is_shown_with_its_reason(tmp_path: Path) -> None:
+    asked = [question(name, expected="Graz") for name in ("kept", "stopped", "never")]
+    rows = {"kept": row(asked[0], answer("Graz"))}
+    path = tmp_path / "report.html"
+    write_report(
+        path,
+        asked,
+        rows.get,
+        summary(rows, 3),
+        events_of=lambda run_id: EVENTS,
+        page_of=lambda citation: PAGE,
+        failed={"kept": "not redone: the key is refused", "stopped": "no recording"},
+    )
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'id="data">(.*?)</script>', text, re.S)
+    assert found is not None
+    shown = {entry["id"]: entry for entry in json.loads(found[1])["questions"]}
+    assert {name: (entry["outcome"], entry["error"]) for name, entry in shown.items()} == {
+        "kept": ("error", "not redone: the key is refused"),
+        "stopped": ("error", "no recording"),
+        "never": ("left out", "not asked: the batch was stopped before"),
+    }
+    assert shown["kept"]["answer"] == "Graz"
+    assert text.count("<svg") == 3  # of the one that ran
+
+
 def test_the_quote_is_found_in_its_page(tmp_path: Path) -> None:
     text = made(tmp_path).read_text(encoding="utf-8")
     found = re.search(r'id="data">(.*?)</script>', text, re.S)

@@ -19,7 +19,15 @@ from docpager.comparison import compare_results, comparison_markdown
 from docpager.errors import Bound, NothingToDo, UserError
 from docpager.junit import write_junit
 from docpager.questions import Question
-from docpager.results import Record, ResultsFile, changed_parts, fingerprint, result_record, scored
+from docpager.results import (
+    Record,
+    ResultsFile,
+    changed_parts,
+    fingerprint,
+    read_results,
+    result_record,
+    scored,
+)
 from docpager.summary import BatchSummary, summarise
 from docpager.types import Answer, AnswerStatus, Citation, PageRef, Usage
 
@@ -230,12 +238,12 @@ def test_a_comparison_sorts_what_changed(tmp_path: Path) -> None:
     assert runner.invoke(main, ["compare", str(a), str(a), "--markdown"]).exit_code == 0
 
 
-@pytest.mark.parametrize("content", [b"", b'{"question": "a"}\n', b"\xff\n"])
+@pytest.mark.parametrize("content", [b"", b'{"question": "a"}\n', b"\xff\n", b"[]\n"])
 def test_only_results_are_compared(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
     if content:
-        with pytest.raises(UserError, match="is no result"):
+        with pytest.raises(UserError, match=r"a\.jsonl:1: .*it is no result"):
             compare_results(path, path)
     else:
         with pytest.raises(NothingToDo, match="holds no results"):
@@ -262,13 +270,80 @@ def test_a_fault_never_takes_the_place_of_an_answer(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_says_what_changed() -> None:
-    settings: dict[str, object] = {"model": "m", "max_steps": 3, "endpoint": "http://a"}
+    settings: dict[str, object] = {"model": "m", "seed": 3, "endpoint": "http://a", "max_steps": 5}
     before = fingerprint("q", settings, "h")
-    assert changed_parts(before, fingerprint("q", {**settings, "endpoint": "http://b"}, "h")) == ()
+    for other in ({"endpoint": "http://b"}, {"max_steps": 6}, {"timeout": 7.5}):
+        assert changed_parts(before, fingerprint("q", {**settings, **other}, "h")) == ()
     for now, part in (
         (fingerprint("p", settings, "h"), "question"),
-        (fingerprint("q", {**settings, "max_steps": 4}, "h"), "settings"),
+        (fingerprint("q", {**settings, "seed": 4}, "h"), "settings"),
         (fingerprint("q", {**settings, "model": "n"}, "h"), "model"),
         (fingerprint("q", settings, "i"), "archive"),
     ):
         assert changed_parts(before, now) == (part,)
+
+
+def changed(record: Record, place: str, value: object) -> Record:
+    """`record` with another value at a dotted place; `...` leaves it out."""
+    copy: Any = json.loads(json.dumps(record))
+    at: Any = copy
+    *path, last = [int(step) if step.isdigit() else step for step in place.split(".")]
+    for step in path:
+        at = at[step]
+    if value is ...:
+        del at[last]
+    else:
+        at[last] = value
+    return dict(copy)
+
+
+GOOD = json.loads(json.dumps(ROWS["right"]))
+FOREIGN = [
+    *((name, ...) for name in GOOD if name not in ("schema", "expected")),
+    *((f"usage.{name}", ...) for name in GOOD["usage"]),
+    *((f"citations.0.{name}", ...) for name in GOOD["citations"][0]),
+    *((f"pages_shown.0.{name}", ...) for name in GOOD["pages_shown"][0]),
+    *((name, [{"x": 1}]) for name in GOOD if name not in ("schema", "expected")),
+    ("id", 7),
+    ("usage.prompt_tokens", "many"),
+    ("usage.prompt_tokens", 10**400),
+    ("usage.cost_usd", float("nan")),
+    ("elapsed_s", float("inf")),
+    ("elapsed_s", True),
+    ("citations.0.page", 10**30),
+    ("run_id", "../../\x00"),
+    ("scores.f1", "0.5"),
+    ("expected_status", "maybe"),
+    ("status", "done"),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), FOREIGN)
+def test_a_line_of_another_shape_is_named_by_all_that_read_it(
+    tmp_path: Path, place: str, value: object
+) -> None:
+    path = tmp_path / "r.jsonl"
+    lines = [json.dumps(ROWS["fault"]), json.dumps(changed(GOOD, place, value))]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    before = path.read_bytes()
+    for read in (ResultsFile, lambda path: compare_results(path, path)):
+        with pytest.raises(UserError, match=r"r\.jsonl:2: .*is no result"):
+            read(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"schema": 1, "run', b'{"schema": 1, "run_id": "\xc3'])
+def test_nul_bytes_of_a_power_cut_are_a_torn_line(tmp_path: Path, torn: bytes) -> None:
+    path = results(tmp_path / "r.jsonl", ROWS)
+    whole = path.read_bytes()
+    for kept in (whole, whole[:-1], b""):
+        path.write_bytes(kept + torn * kept.endswith(b"\n") + b"\0" * 5000)
+        assert len(read_results(path)) == (len(ROWS) if kept else 0)
+        with ResultsFile(path) as file:
+            assert len(file.entries) == (len(ROWS) if kept else 0)
+        assert path.read_bytes() == (whole if kept else b"")
+
+
+def test_a_score_that_a_file_does_not_have_is_none(tmp_path: Path) -> None:
+    path = results(tmp_path / "r.jsonl", {"right": changed(GOOD, "scores", {"passed": True})})
+    assert compare_results(path, path).mean.before is None

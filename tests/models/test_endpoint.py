@@ -170,7 +170,9 @@ def test_a_page_of_html_is_not_an_api() -> None:
         LoopbackServer(lambda request: LoopbackReply("<html>Welcome</html>")) as server,
         pytest.raises(ModelError, match=r"not answer in JSON but: <html>Welcome.*/v1"),
     ):
-        post(server, FrozenClock())
+        # However patient one is with limits: there is nothing to wait for.
+        post(server, FrozenClock(), retry=RetryPolicy(tries=20, total_seconds=600))
+    assert len(server.requests) == 4
 
 
 # ---- what the endpoint asks for --------------------------------------------------------------
@@ -305,6 +307,51 @@ def test_key_and_quota_are_fatal_at_once(reply: LoopbackReply, words: str) -> No
         with pytest.raises(ModelAuthError, match=words):
             post(server, FrozenClock())
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "tries"),
+    [
+        ({"message": "no", "code": "insufficient_quota"}, ModelAuthError, 1),
+        ({"message": "no", "type": "insufficient_quota", "code": None}, ModelAuthError, 1),
+        ({"message": "no", "type": "authentication_error"}, ModelAuthError, 1),
+        ({"message": "no", "code": 401}, ModelAuthError, 1),
+        ({"message": "no", "code": "402"}, ModelAuthError, 1),
+        ({"message": "long", "code": "context_length_exceeded"}, RefusedRequest, 1),
+        ({"message": "down", "code": 502}, FailingServer, 6),
+        ({"message": "slow", "type": "rate_limit_error"}, ModelError, 6),
+        ({"message": "odd", "code": ["x"]}, UnusableReply, 4),
+        ({"message": "odd", "code": 200}, UnusableReply, 4),
+        ("odd", UnusableReply, 4),
+    ],
+)
+def test_an_error_inside_a_200_is_what_it_says(
+    error: object, kind: type[ModelError], tries: int
+) -> None:
+    def read(reply: object) -> object:
+        raise UnusableReply(f"no reply but {reply}")
+
+    body: Any = {"error": error}
+    with LoopbackServer(lambda request: LoopbackReply(body)) as server:
+        made = endpoint(server.base_url, FrozenClock())
+        with pytest.raises(kind, match=r"no|long|down|slow") as caught:
+            made.post("/chat/completions", {"model": "m"}, read)
+        made.close()
+        assert type(caught.value) is kind
+        assert len(server.requests) == tries
+
+
+def test_an_error_beside_a_reply_is_none() -> None:
+    body: Any = {"error": {"code": 429}, "choices": [{}]}
+    with LoopbackServer([LoopbackReply(body)]) as server:
+        assert post(server, FrozenClock()) == body
+
+
+@pytest.mark.parametrize("code", [{}, [], 7])
+def test_a_code_of_any_kind_is_survived(code: object) -> None:
+    body: Any = {"error": {"message": "no", "code": code, "type": code}}
+    with LoopbackServer([LoopbackReply(body, 400)]) as server, pytest.raises(RefusedRequest):
+        post(server, FrozenClock())
 
 
 def test_an_unknown_model_is_named_with_its_endpoint() -> None:
