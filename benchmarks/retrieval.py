@@ -11,12 +11,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from docpager.clocks import SystemClock
 from docpager.memory.archive import Archive
 from docpager.memory.ranking import DEPTH, fuse
 from docpager.memory.writer import open_writer
 from docpager.models.embedders import StaticEmbedder
 from docpager.types import Chunk, Document, PageText, ParsedDocument
-from docpager.wiring import SystemClock
 
 SHARED = Path(os.environ.get("DOCPAGER_SHARED", Path(__file__).parents[2] / "shared"))
 FIRST = 5

@@ -20,6 +20,7 @@ import numpy as np
 
 from docpager.agent.agent import Agent
 from docpager.agent.trace import MemoryTrace
+from docpager.clocks import SystemClock
 from docpager.config import load
 from docpager.memory.archive import Archive
 from docpager.memory.ranking import fuse
@@ -34,7 +35,6 @@ from docpager.models.tokens import counter_for
 from docpager.protocols import TokenCounter, Vectors
 from docpager.testing import ScriptedChat, call
 from docpager.types import Chunk, Document, EmbedderIdentity, PageText, ParsedDocument
-from docpager.wiring import SystemClock
 
 DIMENSION = 256
 IDENTITY = EmbedderIdentity("random", DIMENSION, normalised=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
 from docpager import wiring
+from docpager.clocks import SystemClock
 from docpager.config import Config, Settings, load
 from docpager.errors import NothingToDo, UserError
 from docpager.types import Answer, IngestReport, ResultPage, SearchMode, Usage
@@ -169,7 +170,7 @@ def run_batch(
     # A session would make answers depend on the order in which they come.
     config = replace(config or load(settings), session=None, trace=None)
     grading, selection = grading or batch.Grading(), selection or batch.Selection()
-    bounds, clock = bounds or batch.Bounds(), wiring.SystemClock()
+    bounds, clock = bounds or batch.Bounds(), SystemClock()
     began = clock.monotonic()
     asked = read_questions(Path(questions))
     name = wiring.model_name(config)

@@ -306,7 +306,7 @@ def test_another_embedder_is_refused(desk: Desk) -> None:
 def test_an_archive_that_is_held_names_the_holder(desk: Desk) -> None:
     script = (
         "import sys; from pathlib import Path; from docpager.memory.writer import open_writer;"
-        "from docpager.wiring import SystemClock\n"
+        "from docpager.clocks import SystemClock\n"
         "with open_writer(Path(sys.argv[1]), None, clock=SystemClock()):\n"
         "    print('held', flush=True); sys.stdin.read()"
     )

@@ -59,8 +59,8 @@ def start(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[s
 
 def content(folder: Path) -> tuple[list[Any], list[Any]]:
     """Every passage with its id and place, and the state of every document."""
+    from docpager.clocks import SystemClock
     from docpager.memory.archive import Archive
-    from docpager.wiring import SystemClock
 
     with Archive.open(folder / "docpager.duckdb", clock=SystemClock()) as archive:
         ids = [f"P{number}" for number in range(1, 4 * archive.passage_count + 1)]

@@ -17,10 +17,10 @@ import duckdb
 import numpy as np
 import pytest
 
+from docpager.clocks import SystemClock
 from docpager.errors import ArchiveError, ArchiveLocked
 from docpager.memory.db import Migration, connect, insert_rows, mapped_errors, strings, transaction
 from docpager.testing import FrozenClock
-from docpager.wiring import SystemClock
 
 FIRST = Migration("first", ("CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)"))
 SECOND = Migration("second", ("ALTER TABLE t ADD COLUMN b INTEGER",))

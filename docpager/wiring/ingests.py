@@ -1,0 +1,137 @@
+"""What an ingest needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docpager.config import Config
+from docpager.errors import FailureReason, UserError
+from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestReport
+
+if TYPE_CHECKING:
+    pass
+from docpager.clocks import SystemClock
+from docpager.wiring.archives import lock_wait
+from docpager.wiring.embedders import STATIC, embedder_name, matching_embedder, probed_identity
+from docpager.wiring.endpoints import make_counter
+
+CHUNK_MODEL = "gpt-4o"
+"""Whose tokens passages are measured in: one measure for an archive, whoever is asked later."""
+IngestProgress = Callable[[IngestCounts], None]
+"""Told how far an ingest is, from another thread than the one that ingests."""
+RecognitionProgress = Callable[[str, int, int], None]
+"""Told the path of a file, and which page of how many is about to be recognised."""
+
+
+def ingest_into(
+    config: Config,
+    paths: Sequence[str],
+    progress: IngestProgress | None,
+    on_recognition: RecognitionProgress | None = None,
+    *,
+    prune: bool = False,
+    retry_failed: bool = False,
+) -> IngestReport:
+    """Bring the archive up to date with files and folders."""
+    from docpager.documents import ocr
+    from docpager.documents.ignoring import Selection
+    from docpager.documents.loaders import ParseTask, SizeLimits
+    from docpager.documents.pdf_options import PdfOptions
+    from docpager.documents.readers import reader_versions, recogniser_versions
+    from docpager.documents.sandbox import Limits, Sandbox
+    from docpager.ingest import Options, ingest
+    from docpager.memory.writer import open_writer
+    from docpager.plan import Retries
+
+    if config.ocr and not ocr.is_installed():
+        raise UserError(
+            'Character recognition is not installed. Get it with `pip install "docpager[ocr]"`, '
+            "or leave --ocr out."
+        )
+    clock, wait_s = SystemClock(), lock_wait(config)
+    selection = Selection(config.include, config.exclude)
+    kept, known, lacking = _kept(config, ocr.MENDS if config.ocr else ())
+    embedder = matching_embedder(config, kept)
+
+    @cache
+    def identity() -> EmbedderIdentity:
+        # A probe may cost a call: it is asked for where it will be kept.
+        return embedder.identity if kept else probed_identity(embedder)
+
+    sizes = SizeLimits(
+        config.max_file_size << 20, config.max_page_characters, config.max_unpacked_size << 20
+    )
+    limits = Limits(config.file_timeout, config.page_timeout, config.worker_memory << 20)
+    pdf = PdfOptions(passwords=config.passwords, ocr=config.ocr)
+    task = ParseTask(make_counter(config, CHUNK_MODEL), limits=sizes, pdf=pdf)
+    sandbox = Sandbox(task, worker_count(config), limits, on_recognition)
+    return ingest(
+        paths,
+        known=known,
+        open_writer=lambda: open_writer(config.archive, identity(), clock=clock, wait_s=wait_s),
+        embedder=embedder,
+        parse=lambda paths: sandbox.map(paths, _file_size),
+        clock=clock,
+        progress=progress,
+        paid_embeddings=embedder_name(config, kept) != STATIC,
+        options=Options(
+            selection,
+            prune,
+            Retries(
+                reader=f"{reader_versions()}; {_limits_text(config)}",
+                recogniser=recogniser_versions() if config.ocr else "",
+                lacking=lacking,
+                every=retry_failed,
+                reasons=_overcome(config),
+            ),
+        ),
+    )
+
+
+def _overcome(config: Config) -> frozenset[FailureReason]:
+    """Reasons of earlier failures that this ingest has something against."""
+    return frozenset({"encrypted"}) if config.passwords else frozenset()
+
+
+def worker_count(config: Config) -> int:
+    """Parsing processes: as many as were asked for, else one for each core this process may use."""
+    if config.workers is not None:
+        return config.workers
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _limits_text(config: Config) -> str:
+    return (
+        f"{config.file_timeout:g} s a file, {config.page_timeout:g} s a page, "
+        f"{config.worker_memory} MB of memory, files of {config.max_file_size} MB, "
+        f"{config.max_unpacked_size} MB unpacked, "
+        f"pages of {config.max_page_characters} characters"
+    )
+
+
+def _file_size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0  # reading it will say so
+
+
+def _kept(
+    config: Config, flags: Sequence[str]
+) -> tuple[EmbedderIdentity | None, tuple[Document, ...], frozenset[str]]:
+    """Which embedder made the archive, its documents, and the names of those with a page that has
+    one of the flags; it gets the newest schema on the way."""
+    from docpager.memory.writer import open_writer
+
+    if not config.archive.exists():
+        return None, (), frozenset()
+    clock, wait_s = SystemClock(), lock_wait(config)
+    with open_writer(config.archive, clock=clock, wait_s=wait_s) as writer:
+        flagged = writer.documents_with(flags) if flags else frozenset()
+        return writer.embedder_identity(), writer.documents(), flagged

@@ -1,0 +1,287 @@
+"""What a question needs: archive, model, embedder and cache, opened once for many."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from docpager.clocks import SystemClock, WorkClock
+from docpager.config import Config
+from docpager.errors import Bound, NothingToDo, UserError
+from docpager.messages import ModelInfo
+from docpager.types import Answer, JSONValue
+from docpager.wiring.archives import EMPTY, lock_wait, open_archive, side_folder
+from docpager.wiring.chats import OpenModel, model_name, open_model
+from docpager.wiring.embedders import matching_embedder
+from docpager.wiring.endpoints import make_counter, required_price
+from docpager.wiring.run_models import RunModels
+from docpager.wiring.traces import also_traced
+
+if TYPE_CHECKING:
+    from docpager.agent.trace import Trace
+    from docpager.memory.archive import Archive
+    from docpager.memory.session import Session
+    from docpager.models.cache import CallCache
+    from docpager.models.purse import Purse
+    from docpager.models.throttle import Throttle
+    from docpager.protocols import Clock, Embedder
+
+Say = Callable[[str], None]
+"""Told a message for whoever is watching."""
+
+
+def silent(_message: str) -> None:
+    """Says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTask:
+    """From a question to its Answer; picklable, and builds what it needs where it runs."""
+
+    config: Config
+
+    def __call__(self, question: str, say: Say = silent, watchers: Sequence[Trace] = ()) -> Answer:
+        """Answer over the archive of the settings; `watchers` are told every event of the run.
+
+        Raises:
+            DocpagerError: whatever stands in the way before the model is asked.
+        """
+        with open_workplace(self.config) as place:
+            say(place.introduction)
+            return place.attempt(question, watchers).answer
+
+
+def question_task(config: Config) -> QuestionTask:
+    """The unit of work of asking: a picklable callable from a question to its Answer."""
+    return QuestionTask(config)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the questions of a batch share beside archive and model."""
+
+    throttle: Throttle
+    purse: Purse
+
+
+@contextmanager
+def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Workplace]:
+    """Model, embedder and cache, opened once for as many questions as are asked until the end.
+
+    Raises:
+        DocpagerError: whatever stands in the way of asking.
+    """
+    if config.max_cost is not None:
+        option = "--question-max-cost" if shared else "--max-cost"
+        required_price(config, model_name(config), option)
+    throttle = shared.throttle if shared else None
+    with open_archive(config) as archive:
+        if archive.passage_count == 0:
+            raise NothingToDo(EMPTY)
+        embedder = matching_embedder(config, archive.embedder_identity(), throttle)
+        with open_cache(config) as cache, open_model(config, cache, throttle) as model:
+            yield Workplace(config, model, embedder, archive, cache, shared)
+
+
+def load_ahead(config: Config) -> None:
+    """Begin to load what the first call needs a second to load, beside the work until then."""
+    from docpager.models.endpoint import load_sdk
+
+    def load() -> None:
+        # What fails here fails again, and is told, where it is needed.
+        with suppress(Exception):
+            if not config.replay:
+                load_sdk()
+            make_counter(config, model_name(config)).count("loaded")
+
+    # No daemon: one that is in the middle of native code at the end would take the program down.
+    threading.Thread(target=load, name="docpager-loader").start()
+
+
+def drop_runs(config: Config, place: Workplace, asked: int) -> None:
+    """Let old traces go, but none of a batch of so many questions."""
+    from docpager.agent.trace import drop_old_runs
+
+    drop_old_runs(place.runs, max(config.keep_runs, asked))
+
+
+@contextmanager
+def open_cache(config: Config) -> Iterator[CallCache | None]:
+    """The cache of the settings, if there is one."""
+    if config.cache is None:
+        yield None
+        return
+    from docpager.models.cache import CallCache
+
+    with CallCache(config.cache, SystemClock(), replay=config.replay) as cache:
+        yield cache
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of a question."""
+
+    answer: Answer
+    starved: Bound | None = None
+    """Which bound of a shared purse refused it a call."""
+
+
+class Workplace:
+    """One archive and one model for many questions; several threads may ask at once.
+
+    Each question has its own connection to the archive, its own session, token estimate and
+    clock; weights, connections, cache and purse are shared, and safe for it. The archive is held
+    until the end, so that all questions are answered over the same content.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        model: OpenModel,
+        embedder: Embedder,
+        archive: Archive,
+        cache: CallCache | None,
+        shared: Shared | None,
+    ) -> None:
+        self._config = config
+        self._model = model
+        self._embedder = embedder
+        self._cache = cache
+        self._shared = shared
+        self._archive = archive
+        self._opening = threading.Lock()
+        self.content_hash = archive.content_hash()
+        self.runs = side_folder(config) / "runs"
+
+    @property
+    def introduction(self) -> str:
+        """Which model answers, in a line for people."""
+        return _introduction(self._model)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Which model answers."""
+        return self._model.info
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What makes one run differ from another over the same archive."""
+        return _run_settings(self._config, self._model.info, self._embedder)
+
+    def check(self, question: str) -> None:
+        """Refuse a question that is too long for the model's window; nothing is asked.
+
+        Raises:
+            UserError: it is; the message has both numbers.
+        """
+        from docpager.agent.trace import MemoryTrace
+        from docpager.ask import check_question
+
+        clock = SystemClock()
+        models = self._run_models(clock).traced(MemoryTrace())
+        check_question(question, models=models, store=self._archive, clock=clock)
+
+    def attempt(self, question: str, watchers: Sequence[Trace] = ()) -> Attempt:
+        """Answer one question; `watchers` are told every event of the run.
+
+        Raises:
+            DocpagerError: whatever stands in the way before the model is asked.
+        """
+        from docpager.ask import RunStore, ask
+        from docpager.models.cache import CallClock
+
+        config = self._config
+        clock = WorkClock() if self._cache is None else CallClock(self._cache.began)
+        run_models = self._run_models(clock)
+        with (
+            self._beside() as archive,
+            open_session(config, clock) as session,
+            also_traced(config.trace) as copies,
+        ):
+            answer = ask(
+                question,
+                models_for=run_models.traced,
+                store=archive,
+                content_hash=self.content_hash,
+                session=session,
+                settings=self.settings,
+                max_steps=config.max_steps,
+                clock=clock,
+                runs=RunStore(
+                    self.runs,
+                    # A batch lets old runs go once, at its end.
+                    None if self._shared else config.keep_runs,
+                    (*watchers, *copies),
+                ),
+            )
+        return Attempt(answer, run_models.starved)
+
+    def _beside(self) -> Archive:
+        with self._opening:
+            return self._archive.beside()
+
+    def cited_text(self, citation: Mapping[str, JSONValue]) -> str | None:
+        """The stored page that a citation points into; of a file without pages, the passage."""
+        page = citation["page"]
+        if isinstance(page, int):
+            try:
+                return self._archive.page(str(citation["document"]), page).text
+            except UserError:
+                return None
+        found = self._archive.passages([str(citation["passage_id"])])
+        return found[0].text if found else None
+
+    def _run_models(self, clock: Clock) -> RunModels:
+        purse = self._shared.purse if self._shared else None
+        return RunModels(self._config, self._model, self._embedder, clock, self._cache, purse)
+
+
+@contextmanager
+def open_session(config: Config, clock: Clock) -> Iterator[Session]:
+    """The session that was named, held until the end; else one that ends with the run."""
+    from docpager.memory.session import Session, session_path
+
+    if config.session is None:
+        yield Session(clock)
+        return
+    path = session_path(side_folder(config) / "sessions", config.session)
+    with Session.open(path, SystemClock(), lock_wait(config)) as session:
+        yield session
+
+
+def _introduction(model: OpenModel) -> str:
+    info = model.info
+    assumed = "" if model.window_known else " (assumed; say --context-window)"
+    return (
+        f"Model {info.model} at {info.endpoint}, mode {info.tool_mode}, "
+        f"window {info.context_window} tokens{assumed}"
+    )
+
+
+def _run_settings(config: Config, info: ModelInfo, embedder: Embedder) -> dict[str, object]:
+    """What makes one run differ from another over the same archive."""
+    return {
+        "version": version("docpager"),
+        "model": info.model,
+        "endpoint": info.endpoint,
+        "tool_mode": info.tool_mode,
+        "context_window": info.context_window,
+        **question_bounds(config),
+        "seed": config.seed,
+        "session": config.session,
+        "embedder": embedder.identity.name,
+    }
+
+
+def question_bounds(config: Config) -> dict[str, object]:
+    """The settings that say what one question may take."""
+    return {
+        "max_steps": config.max_steps,
+        "max_tokens": config.max_tokens,
+        "max_cost": config.max_cost,
+        "timeout": config.timeout,
+    }
