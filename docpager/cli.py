@@ -51,6 +51,19 @@ class _Invocation:
 class _Program(click.Group):
     """The one place where failures become a line on standard error and an exit code."""
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except KeyboardInterrupt:
+            # Click would take it for a question that was not answered.
+            raise SystemExit(INTERRUPTED) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         state = ctx.ensure_object(_Invocation)
         try:

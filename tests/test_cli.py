@@ -786,6 +786,28 @@ def test_an_interrupted_question_is_exit_code_130_and_keeps_its_trace(desk: Desk
     assert "Interrupted?" in desk("trace").stdout
 
 
+@pytest.mark.parametrize(
+    "module", ["docpager.cli", "click", "docpager.config", "docpager.api", "duckdb"]
+)
+def test_ctrl_c_ends_quietly_whatever_is_being_imported(desk: Desk, module: str) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "def interrupt(event, arguments):\n"
+        f"    if event == 'import' and arguments[0] == {module!r}:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.addaudithook(interrupt)\n"
+        "sys.argv[1:] = ['ingest', '.', '-a', 'other.duckdb']\n"
+        "from docpager.__main__ import run\n"
+        "run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=desk.folder, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr == "docpager: interrupted. What was finished is kept.\n"
+
+
 def test_a_reader_that_goes_away_is_no_failure(desk: Desk) -> None:
     process = desk.start("read", "firm.pdf")
     assert process.stdout is not None and process.stderr is not None

@@ -210,6 +210,7 @@ def _in_zip_head(head: bytes) -> Format | None:
         for media, kind in _MEDIA:
             if head[38 : 38 + len(media) + 40].startswith(media):
                 return kind
+    head = head.replace(b"\\", b"/")
     if b"[Content_Types].xml" in head or b"_rels/.rels" in head:
         for part, kind in _PARTS:
             if part.encode() in head:
@@ -221,7 +222,8 @@ def _in_zip(data: bytes) -> Format | None:
     """The format of an archive by the names of its parts; a broken one is told by its head."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
+            # Some tools of Windows write backslashes in them.
+            names = [name.replace("\\", "/") for name in archive.namelist()]
             media = b""
             if "mimetype" in names:
                 with archive.open("mimetype") as part:  # which may unpack to anything

@@ -59,8 +59,8 @@ class Package:
             raise _unpacks_to_too_much("The file", unpacked, unpacked_bytes)
         if any(entry.flag_bits & 1 for entry in entries):
             raise encrypted()
-        self.names = tuple(entry.filename for entry in entries)
-        self._folded = {name.lower().lstrip("/"): name for name in reversed(self.names)}
+        self.names = tuple(part_name(entry.filename) for entry in entries)
+        self._folded = {_folded(entry.filename): entry.filename for entry in reversed(entries)}
 
     def __contains__(self, name: str) -> bool:
         return self._key(name) is not None
@@ -114,7 +114,16 @@ class Package:
         return otherwise
 
     def _key(self, name: str) -> str | None:
-        return self._folded.get(name.lower().lstrip("/"))
+        return self._folded.get(_folded(name))
+
+
+def part_name(name: str) -> str:
+    """A part's name as the formats want it: some tools of Windows write backslashes in it."""
+    return name.replace("\\", "/")
+
+
+def _folded(name: str) -> str:
+    return part_name(name).lower().lstrip("/")
 
 
 def _unpacks_to_too_much(what: str, unpacked: int, limit: int) -> DocumentError:
@@ -127,7 +136,7 @@ def _unpacks_to_too_much(what: str, unpacked: int, limit: int) -> DocumentError:
 
 def resolve(folder: str, target: str) -> str:
     """The part that a link in a part of `folder` leads to."""
-    path = unquote(target.split("#", 1)[0])
+    path = part_name(unquote(target.split("#", 1)[0]))
     return posixpath.normpath(posixpath.join(folder, path) if path[:1] != "/" else path[1:])
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from lxml import etree
 
 from docpager.documents.attachments import Attachment
 from docpager.documents.composing import Composer, add_tables
+from docpager.documents.formulas import formula_text
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.packages import (
     UNPACKED_BYTES,
@@ -20,11 +22,26 @@ from docpager.documents.packages import (
     descendants,
     local,
 )
+from docpager.documents.symbols import symbol
 
 _PAGE = "\x02"
 """No text of XML can hold it: it stands in a paragraph's text where a page ends."""
 _HEADING_STYLE = re.compile(r"heading\s*([1-9])", re.IGNORECASE)
-_DROPPED = frozenset({"del", "moveFrom", "instrText", "delText", "pPr", "rPr", "sdtPr", "Fallback"})
+_DROPPED = frozenset(
+    {"del", "moveFrom", "instrText", "delText", "pPr", "rPr", "sdtPr", "Fallback", "rt"}
+)
+"""What is deleted, how things look, what stands for another, and readings above characters."""
+_SIGNS = {
+    "tab": "\t",
+    "ptab": "\t",
+    "cr": "\n",
+    "lastRenderedPageBreak": _PAGE,
+    "noBreakHyphen": "-",
+    "softHyphen": "",
+}
+_OFF = frozenset({"0", "false", "off"})
+_STYLE_DEPTH = 20
+"""So many styles may be based on one another."""
 _SPACES = re.compile(r"[^\S\n]+")
 _EMBEDDED = re.compile(r"\.(?:docx|docm|xlsx|xlsm|pptx|pptm|pdf|odt|rtf|txt|csv)$", re.IGNORECASE)
 
@@ -33,7 +50,7 @@ def read_docx(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocu
     """A document in pages if Word noted where it broke them, else in sections.
 
     Footnotes and comments follow the paragraph that refers to them; what is deleted in tracked
-    changes is left out; headers and footers stand at the end, each once.
+    changes or hidden is left out; headers and footers stand at the end, each once.
     """
     package = Package(data, unpacked_bytes)
     part = package.main_part("word/document.xml")
@@ -63,13 +80,15 @@ class _Reader:
         self._composer = composer
         self._package = package
         self._targets = package.relations(part)
-        self._levels = _heading_levels(self._part_of("styles"))
+        styles = self._part_of("styles")
+        self._levels = _heading_levels(styles)
+        self._numbers = _Numbering(self._part_of("numbering"), styles)
+        self._shown = _Shown(_hiding_styles(styles), self._numbers)
         self._notes = {
-            "footnoteReference": ("Footnote", _texts(self._part_of("footnotes"))),
-            "endnoteReference": ("Endnote", _texts(self._part_of("endnotes"))),
-            "commentReference": ("Comment", _comments(self._part_of("comments"))),
+            "footnoteReference": ("Footnote", self._texts("footnotes")),
+            "endnoteReference": ("Endnote", self._texts("endnotes")),
+            "commentReference": ("Comment", self._comments()),
         }
-        self._numbers = _Numbering(self._part_of("numbering"), self._part_of("styles"))
         self.title = ""
         """Of the paragraph in the style for titles, if there is one."""
 
@@ -78,6 +97,25 @@ class _Reader:
             if found == kind:
                 return self._package.tree(target)
         return None
+
+    def _texts(self, kind: str) -> dict[str, str]:
+        """Notes by their id; separators, which have a type, are none."""
+        notes = self._part_of(kind)
+        return {
+            attribute(note, "id"): self._shown.on_one_line(note)
+            for note in (() if notes is None else notes)
+            if not attribute(note, "type")
+        }
+
+    def _comments(self) -> dict[str, str]:
+        comments = self._part_of("comments")
+        found = {}
+        for comment in () if comments is None else comments:
+            author = attribute(comment, "author").strip()
+            text = self._shown.on_one_line(comment)
+            if text:
+                found[attribute(comment, "id")] = f"Comment ({author}): {text}" if author else text
+        return found
 
     def blocks(self, parent: etree._Element) -> None:
         """Add paragraphs and tables, through content controls and the like."""
@@ -93,7 +131,7 @@ class _Reader:
         for kind, target in self._targets.values():
             if kind in {"header", "footer"}:
                 root = self._package.tree(target)
-                text = "" if root is None else _margin(root)
+                text = "" if root is None else self._shown.on_one_line(root)
                 if text and not text.isdigit():
                     seen.setdefault(f"{kind.capitalize()}: {text}")
         for text in seen:
@@ -103,8 +141,9 @@ class _Reader:
         level = self._level(element)
         if child(child(element, "pPr"), "pageBreakBefore") is not None:
             self._break(continued=False)
-        pieces = _text(element).split(_PAGE)
-        mark = self._numbers.mark(element)
+        shown = self._shown.text(element)
+        pieces = shown.split(_PAGE)
+        mark = "" if self._shown.is_gone(element, shown) else self._numbers.mark(element)
         for number, piece in enumerate(pieces):
             if number:
                 self._break(continued=bool(pieces[number - 1].strip() and piece.strip()))
@@ -133,7 +172,7 @@ class _Reader:
             return level if level <= 9 else 0
         level = self._levels.get(name, 0)
         if level == 1 and name.lower() == "title" and not self.title:
-            self.title = _plain(element)
+            self.title = " ".join(self._shown.text(element).replace(_PAGE, " ").split())
         return level
 
     def _references(self, element: etree._Element) -> None:
@@ -147,7 +186,7 @@ class _Reader:
         rows: list[list[str]] = []
         before: list[str] = []
         for row in _rows(element):
-            cells = [*_cells(row, before)]
+            cells = [*self._shown.cells(row, before)]
             if any(_PAGE in cell for cell in cells) and self._composer.page_has_text | bool(rows):
                 self._rows(rows)
                 self._composer.page()
@@ -189,102 +228,161 @@ def _owner(element: etree._Element, name: str) -> etree._Element | None:
     return above
 
 
-def _cells(row: etree._Element, before: list[str]) -> Iterator[str]:
-    """The texts of a row's cells; a merged cell is repeated in all columns and rows it covers."""
-    place = 0
-    for cell in descendants(row, "tc"):
-        if _owner(cell, "tr") is not row:
-            continue
-        properties = child(cell, "tcPr")
-        span = child(properties, "gridSpan")
-        wide = attribute(span, "val") if span is not None else "1"
-        merged = child(properties, "vMerge")
-        text = "\n".join(filter(None, _lines(cell)))
-        if merged is not None and attribute(merged, "val") != "restart":
-            # What such a cell holds itself is not shown.
-            text = before[place].replace(_PAGE, "") if place < len(before) else ""
-        for _ in range(min(int(wide), 100) if wide.isdigit() else 1):
-            yield text
-            place += 1
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Gives the text that a reader of the page sees.
 
-
-def _lines(parent: etree._Element) -> Iterator[str]:
-    """The texts of paragraphs and of tables' cells, as far as they are shown."""
-    for element in _flat(parent):
-        if local(element) == "p":
-            yield _text(element).strip(" ")
-            continue
-        before: list[str] = []
-        for row in _rows(element):
-            cells = [*_cells(row, before)]
-            for place, cell in enumerate(cells):
-                if before[place : place + 1] != [cell]:
-                    yield cell
-            before = cells
-
-
-def _margin(root: etree._Element) -> str:
-    """A header's or footer's text on one line."""
-    return " ".join(" ".join(_lines(root)).replace(_PAGE, " ").split())
-
-
-def _plain(element: etree._Element) -> str:
-    """The text of all paragraphs within, on one line."""
-    texts = (_text(one) for one in element.iter("{*}p"))
-    return " ".join(" ".join(texts).replace(_PAGE, " ").split())
-
-
-def _text(paragraph: etree._Element) -> str:
-    """A paragraph's own text; what is deleted, hidden in fields or nested in boxes stands apart.
-
-    Text boxes follow the paragraph that they are anchored in.
+    What is deleted or hidden, and the codes of fields, are left out.
     """
-    parts: list[str] = []
-    boxes: list[str] = []
-    waiting = [iter(paragraph)]
-    while waiting:
-        element = next(waiting[-1], None)
-        if element is None:
-            waiting.pop()
-            continue
-        name = local(element)
-        if name in {"t", "m:t"}:
-            parts.append(element.text or "")
-        elif name == "tab":
-            parts.append("\t")
-        elif name == "cr":
-            parts.append("\n")
-        elif name == "br":
-            parts.append(_PAGE if attribute(element, "type") == "page" else "\n")
-        elif name == "lastRenderedPageBreak":
-            parts.append(_PAGE)
-        elif name == "noBreakHyphen":
-            parts.append("-")
-        elif name == "txbxContent":
-            boxes += [_text(one) for one in element.iter("{*}p")]
-        elif name not in _DROPPED:
-            waiting.append(iter(element))
-    text = _SPACES.sub(" ", "".join(parts))
-    return "\n".join([text, *filter(str.strip, boxes)]) if boxes else text
+
+    hiding: frozenset[str]
+    """Ids of the styles that hide what is written in them."""
+    numbers: _Numbering
+
+    def text(self, paragraph: etree._Element) -> str:
+        """A paragraph's own text; that of text boxes follows the paragraph they are anchored in."""
+        parts: list[str] = []
+        boxes: list[str] = []
+        fields: list[bool] = []
+        """For each field that is open, whether its code is not at its end yet."""
+        hidden = self._is_hidden_in(paragraph)
+        waiting = [iter(paragraph)]
+        while waiting:
+            element = next(waiting[-1], None)
+            if element is None:
+                waiting.pop()
+                continue
+            name = local(element)
+            if name == "txbxContent":
+                boxes += self.lines(element)
+            elif name == "fldChar":
+                _follow(fields, attribute(element, "fldCharType"))
+            elif name in _DROPPED or (name == "r" and self._hides(element, hidden)):
+                continue
+            elif name == "oMath":
+                parts.append(formula_text(element))
+            elif (text := _written(element)) is None:
+                waiting.append(iter(element))
+            elif not any(fields[:-1]):
+                # Else it is a part of a code: the result of a field that another one works with.
+                parts.append(text)
+        said = _SPACES.sub(" ", "".join(parts))
+        return "\n".join([said, *filter(str.strip, boxes)]) if boxes else said
+
+    def lines(self, parent: etree._Element) -> Iterator[str]:
+        """The texts of paragraphs and of tables' cells."""
+        for element in _flat(parent):
+            if local(element) == "p":
+                text = self.text(element).strip(" ")
+                mark = "" if self.is_gone(element, text) else self.numbers.mark(element)
+                yield mark + text if text else ""
+                continue
+            before: list[str] = []
+            for row in _rows(element):
+                cells = [*self.cells(row, before)]
+                for place, cell in enumerate(cells):
+                    if before[place : place + 1] != [cell]:
+                        yield cell
+                before = cells
+
+    def cells(self, row: etree._Element, before: list[str]) -> Iterator[str]:
+        """The texts of a row's cells; a merged one is repeated in all rows and columns of it."""
+        place = 0
+        for _ in range(_count(child(child(row, "trPr"), "gridBefore"), 0)):
+            yield ""
+            place += 1
+        for cell in descendants(row, "tc"):
+            if _owner(cell, "tr") is not row:
+                continue
+            properties = child(cell, "tcPr")
+            merged = child(properties, "vMerge")
+            if merged is None or attribute(merged, "val") == "restart":
+                text = "\n".join(filter(None, self.lines(cell)))
+            else:
+                # What such a cell holds itself is not shown.
+                text = before[place].replace(_PAGE, "") if place < len(before) else ""
+            for _ in range(_count(child(properties, "gridSpan"), 1)):
+                yield text
+                place += 1
+
+    def on_one_line(self, root: etree._Element) -> str:
+        """All text of a note, a comment, a header or a footer."""
+        return " ".join(" ".join(self.lines(root)).replace(_PAGE, " ").split())
+
+    def is_gone(self, paragraph: etree._Element, text: str) -> bool:
+        """Whether nothing of a paragraph is shown, not even its number."""
+        mark = child(child(paragraph, "pPr"), "rPr")
+        if text.strip() or mark is None:
+            return False
+        return child(mark, "del") is not None or self._hides_by(mark, otherwise=False)
+
+    def _is_hidden_in(self, paragraph: etree._Element) -> bool:
+        style = child(child(paragraph, "pPr"), "pStyle")
+        return style is not None and attribute(style, "val") in self.hiding
+
+    def _hides(self, run: etree._Element, otherwise: bool) -> bool:
+        return self._hides_by(child(run, "rPr"), otherwise=otherwise)
+
+    def _hides_by(self, properties: etree._Element | None, *, otherwise: bool) -> bool:
+        own = _is_vanishing(properties)
+        if own is not None:
+            return own
+        style = child(properties, "rStyle")
+        return otherwise or (style is not None and attribute(style, "val") in self.hiding)
 
 
-def _texts(root: etree._Element | None) -> dict[str, str]:
-    """Footnotes by their id; separators, which have a type, are none."""
-    if root is None:
-        return {}
-    return {attribute(note, "id"): _plain(note) for note in root if not attribute(note, "type")}
+def _written(element: etree._Element) -> str | None:
+    """What a part of a run puts on the page; None for what only holds others."""
+    name = local(element)
+    if name == "t":
+        return element.text or ""
+    if name == "br":
+        return _PAGE if attribute(element, "type") == "page" else "\n"
+    if name == "sym":
+        return symbol(attribute(element, "font"), attribute(element, "char"))
+    return _SIGNS.get(name)
 
 
-def _comments(root: etree._Element | None) -> dict[str, str]:
-    if root is None:
-        return {}
-    found = {}
-    for comment in root:
-        author = attribute(comment, "author").strip()
-        text = _plain(comment)
-        if text:
-            found[attribute(comment, "id")] = f"Comment ({author}): {text}" if author else text
-    return found
+def _follow(fields: list[bool], kind: str) -> None:
+    """Keep account of the fields that are open, at one of their marks."""
+    if kind == "begin":
+        fields.append(True)
+    elif fields and kind == "separate":
+        fields[-1] = False
+    elif fields and kind == "end":
+        fields.pop()
+
+
+def _count(element: etree._Element | None, otherwise: int) -> int:
+    value = "" if element is None else attribute(element, "val")
+    return min(int(value), 100) if value.isdigit() and len(value) < 9 else otherwise
+
+
+def _is_vanishing(properties: etree._Element | None) -> bool | None:
+    """Whether properties of a run hide it; None where they say nothing about it."""
+    found = child(properties, "vanish")
+    return None if found is None else attribute(found, "val").lower() not in _OFF
+
+
+def _hiding_styles(styles: etree._Element | None) -> frozenset[str]:
+    """The ids of styles that hide what is written in them, by themselves or by what they follow."""
+    found: dict[str, bool] = {}
+    based: dict[str, str] = {}
+    for style in () if styles is None else descendants(styles, "style"):
+        identity = attribute(style, "styleId")
+        on = child(style, "basedOn")
+        own = _is_vanishing(child(style, "rPr"))
+        if own is not None:
+            found[identity] = own
+        elif on is not None:
+            based[identity] = attribute(on, "val")
+    for identity in based:
+        above, steps = identity, 0
+        while above in based and steps < _STYLE_DEPTH:
+            above, steps = based[above], steps + 1
+        if found.get(above):
+            found[identity] = True
+    return frozenset(identity for identity, hides in found.items() if hides)
 
 
 def _heading_levels(styles: etree._Element | None) -> dict[str, int]:
@@ -318,6 +416,10 @@ class _Numbering:
     def __init__(self, root: etree._Element | None, styles: etree._Element | None) -> None:
         self._formats: dict[str, dict[int, tuple[str, str, int]]] = {}
         """By list, by level: number format, pattern, first number."""
+        self._counted_with: dict[str, str] = {}
+        """By list, what it is made after: lists made after one thing are counted on together."""
+        self._restarts: dict[str, set[int]] = {}
+        """By list, the levels that begin anew where it is first used."""
         self._counts: dict[str, list[int]] = {}
         self._by_style: dict[str, etree._Element] = {}
         abstract: dict[str, dict[int, tuple[str, str, int]]] = {}
@@ -328,11 +430,33 @@ class _Numbering:
             elif local(element) == "num":
                 base = child(element, "abstractNumId")
                 name = "" if base is None else attribute(base, "val")
-                self._formats[attribute(element, "numId")] = abstract.get(name, {})
+                self._add(attribute(element, "numId"), name, abstract.get(name, {}), element)
         for style in () if styles is None else descendants(styles, "style"):
             own = child(child(style, "pPr"), "numPr")
             if own is not None:
                 self._by_style[attribute(style, "styleId")] = own
+
+    def _add(
+        self,
+        name: str,
+        base: str,
+        levels: dict[int, tuple[str, str, int]],
+        element: etree._Element,
+    ) -> None:
+        """A list of that name: the levels it is made after, and what it overrides in them."""
+        own = dict(levels)
+        for override in descendants(element, "lvlOverride"):
+            depth = attribute(override, "ilvl")
+            inner = child(override, "lvl")
+            if inner is not None and (level := _level_format(inner)):
+                own.update([level])
+            start = child(override, "startOverride")
+            if start is not None and depth.isdigit() and int(depth) in own:
+                kind, pattern, first = own[int(depth)]
+                own[int(depth)] = kind, pattern, _count(start, first)
+                self._restarts.setdefault(name, set()).add(int(depth))
+        self._formats[name] = own
+        self._counted_with[name] = base
 
     def mark(self, paragraph: etree._Element) -> str:
         """What stands before the paragraph's text; empty for one that is in no list."""
@@ -352,7 +476,10 @@ class _Numbering:
             return ""
         if found is None or found[0] in {"bullet", "none"}:
             return "- "
-        counts = self._counts.setdefault(name, [0] * 9)
+        counts = self._counts.setdefault(self._counted_with[name], [0] * 9)
+        if level in self._restarts.get(name, ()):
+            self._restarts[name].remove(level)
+            counts[level] = 0
         counts[level] = counts[level] + 1 if counts[level] else found[2]
         counts[level + 1 :] = [0] * (8 - level)
         return f"{self._shown(name, found[1], counts)} "

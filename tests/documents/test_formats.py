@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import PurePath
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from docpager.documents.formats import HEAD_BYTES, detect
 from docpager.documents.loaders import parse_bytes
 from docpager.errors import DocumentError
-from tests.documents.making import examples
+from tests.documents.making import examples, packed
 
 EXAMPLES = examples()
 UNMISTAKABLE = ("a.docx", "a.pptx", "a.xlsx", "a.odt", "a.ods", "a.epub", "a.rtf", "a.html")
@@ -68,6 +70,18 @@ def test_a_misleading_name_changes_a_warning_and_nothing_else(name: str, other: 
 @pytest.mark.parametrize("name", UNMISTAKABLE)
 def test_a_document_is_found_by_its_beginning_alone(name: str) -> None:
     assert detect("download", EXAMPLES[name][:HEAD_BYTES]) is not None
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.odt", "a.ods", "a.epub"])
+def test_a_package_is_read_whichever_way_the_slashes_in_it_lean(name: str) -> None:
+    with zipfile.ZipFile(io.BytesIO(EXAMPLES[name])) as archive:
+        parts = {entry.replace("/", "\\"): archive.read(entry) for entry in archive.namelist()}
+    leaning = packed(parts)
+    assert parse_bytes(name, leaning) == parse_bytes(name, EXAMPLES[name])
+    assert (
+        parse_bytes("download", leaning).document.pages == parse_bytes(name, leaning).document.pages
+    )
+    assert detect("download", leaning[:HEAD_BYTES]) is not None
 
 
 def test_what_no_reader_takes_says_what_can_be_done() -> None:

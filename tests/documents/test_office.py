@@ -32,6 +32,7 @@ STYLES = (
     '<w:style w:styleId="Mine"><w:basedOn w:val="H2"/></w:style>'
     '<w:style w:styleId="Title"><w:name w:val="Title"/></w:style></w:styles>'
 )
+HIDDEN = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>"
 BREAK = "<w:r><w:lastRenderedPageBreak/><w:t>{}</w:t></w:r>"
 
 
@@ -102,6 +103,106 @@ def test_deleted_text_is_left_out_and_inserted_text_is_not() -> None:
     assert whole(parse_bytes("a.docx", docx(body))) == "fourteen lamps"
 
 
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def test_hidden_text_is_left_out_whatever_hides_it() -> None:
+    styles = (
+        '<w:styles><w:style w:styleId="Secret"><w:rPr><w:vanish/></w:rPr></w:style>'
+        '<w:style w:styleId="Below"><w:basedOn w:val="Secret"/></w:style>'
+        '<w:style w:styleId="Open"><w:basedOn w:val="Secret"/>'
+        '<w:rPr><w:vanish w:val="0"/></w:rPr></w:style></w:styles>'
+    )
+
+    def styled(style: str, inside: str) -> str:
+        return f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr>{inside}</w:p>'
+
+    runs = (
+        run("Seen")
+        + run(" hidden", "<w:vanish/>")
+        + run(" by a style", '<w:rStyle w:val="Below"/>')
+        + run(" in print", "<w:webHidden/>")
+        + run(" and shown", '<w:vanish w:val="false"/>')
+    )
+    body = (
+        f"<w:p>{runs}</w:p>"
+        + styled("Below", run("Nothing of this") + run("but this.", '<w:vanish w:val="0"/>'))
+        + styled("Open", run("Open."))
+        + word_table([["a", "b"], ["c", "d"]]).replace("<w:r><w:t>c", f"{HIDDEN}c")
+    )
+    read = whole(parse_bytes("a.docx", docx(body, styles=styles)))
+    assert read.split("\n\n") == [
+        "Seen in print and shown",
+        "but this.",
+        "Open.",
+        "| a | b |\n|  | d |",
+    ]
+
+
+def test_a_text_box_is_read_once_however_deep_it_is() -> None:
+    def box(inside: str) -> str:
+        shape = f"<w:txbxContent>{inside}</w:txbxContent>"
+        return (
+            f'<mc:AlternateContent xmlns:mc="urn:x"><mc:Choice>{shape}</mc:Choice>'
+            f"<mc:Fallback>{shape}</mc:Fallback></mc:AlternateContent>"
+        )
+
+    inner = paragraph("Outer.", inside=box(paragraph("Inner.")))
+    body = paragraph("Anchor.", inside=box(inner + word_table([["k", "v"]])))
+    note = f'<w:footnotes><w:footnote w:id="2">{body}</w:footnote></w:footnotes>'
+    mark = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+    outlined = parse_bytes("a.docx", docx(body + paragraph("End.", inside=mark), footnotes=note))
+    assert whole(outlined).split("\n\n") == [
+        "Anchor.\nOuter.\nInner.\nk\nv",
+        "End.",
+        "Footnote: Anchor. Outer. Inner. k v",
+    ]
+
+
+def test_results_of_fields_are_shown_and_no_part_of_their_codes() -> None:
+    def mark(kind: str) -> str:
+        return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+    inner = mark("begin") + mark("separate") + run("worked with") + mark("end")
+    code = "<w:r><w:instrText>IF</w:instrText></w:r>" + inner
+    nested = mark("separate") + mark("begin") + mark("separate") + run("shown") + mark("end")
+    body = f"<w:p>{mark('begin')}{code}{nested}{run('.')}{mark('end')}{run(' Then.')}</w:p>"
+    assert whole(parse_bytes("a.docx", docx(body))) == "shown. Then."
+
+
+def test_symbols_hyphens_and_readings_are_what_is_printed() -> None:
+    def sign(font: str, place: str) -> str:
+        return f'<w:r><w:sym w:font="{font}" w:char="{place}"/></w:r>'
+
+    body = (
+        f"<w:p>{sign('Symbol', 'F061')}{sign('Wingdings', 'F0FC')}{sign('Arial', '20AC')}"
+        f"{sign('Nobody', 'F0FC')}{sign('Symbol', 'x')}"
+        f"{run('no')}<w:r><w:noBreakHyphen/></w:r>{run('re')}<w:r><w:softHyphen/></w:r>{run('ad')}"
+        f"<w:r><w:ptab/></w:r><w:r><w:ruby><w:rt>{run('とう')}</w:rt>"
+        f"<w:rubyBase>{run('東')}</w:rubyBase></w:ruby></w:r></w:p>"
+    )
+    assert whole(parse_bytes("a.docx", docx(body))) == "α✓€no-read 東"
+
+
+def test_formulas_are_read_as_they_are_typed() -> None:
+    def math(name: str, *inside: str) -> str:
+        return f"<m:{name}>{''.join(inside)}</m:{name}>"
+
+    def letters(text: str) -> str:
+        return math("r", math("t", text))
+
+    fraction = math("f", math("num", letters("a+b")), math("den", letters("c")))
+    power = math("sSup", math("e", letters("x")), math("sup", letters("2")))
+    brackets = math("d", math("e", letters("y")))
+    root = math("rad", math("deg"), math("e", letters("z")))
+    row = math("mr", math("e", letters("1")), math("e", letters("0")))
+    formula = math("oMath", fraction, power, brackets, root, math("m", row, row))
+    body = f'<w:p xmlns:m="urn:m">{run("So ")}{math("oMathPara", formula)}{run(".")}</w:p>'
+    read = whole(parse_bytes("a.docx", docx(body)))
+    assert read == "So (a+b)/c x^2(y)√(z)1 0; 1 0."
+
+
 def test_pages_are_those_that_word_noted() -> None:
     body = (
         paragraph("One.", inside='<w:r><w:br w:type="page"/></w:r>')
@@ -144,6 +245,37 @@ def test_list_marks_are_those_that_word_shows() -> None:
         "4. gas",
         "4.i) coal",
     ]
+
+
+def test_lists_made_after_one_another_are_counted_on_and_restart_where_they_say() -> None:
+    numbering = (
+        '<w:numbering><w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:start w:val="1"/>'
+        '<w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl></w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num>'
+        '<w:num w:numId="2"><w:abstractNumId w:val="1"/><w:lvlOverride w:ilvl="0">'
+        '<w:startOverride w:val="5"/></w:lvlOverride></w:num></w:numbering>'
+    )
+
+    def item(text: str, name: int, mark: str = "") -> str:
+        place = f'<w:numPr><w:ilvl w:val="0"/><w:numId w:val="{name}"/></w:numPr>'
+        return f"<w:p><w:pPr>{place}{mark}</w:pPr>{run(text)}</w:p>"
+
+    table = f"<w:tbl><w:tr><w:tc>{item('four', 1)}</w:tc><w:tc>{paragraph('x')}</w:tc></w:tr>"
+    body = (
+        item("one", 1)
+        + item("", 1, "<w:rPr><w:del/></w:rPr>")
+        + item("five", 2)
+        + item("six", 2)
+        + f"{table}</w:tbl>"
+    )
+    read = whole(parse_bytes("a.docx", docx(body, numbering=numbering)))
+    assert read == "1. one\n5. five\n6. six\n\n| 7. four | x |"
+
+
+def test_a_row_that_begins_further_right_keeps_its_columns() -> None:
+    rows = word_table([["a", "b", "c"], ["d", "e"]])
+    late = rows.replace("</w:tr><w:tr>", '</w:tr><w:tr><w:trPr><w:gridBefore w:val="1"/></w:trPr>')
+    assert whole(parse_bytes("a.docx", docx(late))) == "| a | b | c |\n|  | d | e |"
 
 
 def test_merged_cells_are_filled_in() -> None:
