@@ -299,7 +299,7 @@ def changed(record: Record, place: str, value: object) -> Record:
 
 GOOD = json.loads(json.dumps(ROWS["right"]))
 FOREIGN = [
-    *((name, ...) for name in GOOD if name not in ("schema", "expected")),
+    *((name, ...) for name in GOOD if name not in ("schema", "expected", "stopped_at")),
     *((f"usage.{name}", ...) for name in GOOD["usage"]),
     *((f"citations.0.{name}", ...) for name in GOOD["citations"][0]),
     *((f"pages_shown.0.{name}", ...) for name in GOOD["pages_shown"][0]),
