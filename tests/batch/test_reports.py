@@ -298,8 +298,10 @@ def changed(record: Record, place: str, value: object) -> Record:
 
 
 GOOD = json.loads(json.dumps(ROWS["right"]))
+OPTIONAL = ("schema", "expected", "stopped_at")
+"""What files have not always held, and what nobody reads."""
 FOREIGN = [
-    *((name, ...) for name in GOOD if name not in ("schema", "expected")),
+    *((name, ...) for name in GOOD if name not in OPTIONAL),
     *((f"usage.{name}", ...) for name in GOOD["usage"]),
     *((f"citations.0.{name}", ...) for name in GOOD["citations"][0]),
     *((f"pages_shown.0.{name}", ...) for name in GOOD["pages_shown"][0]),
@@ -347,3 +349,9 @@ def test_nul_bytes_of_a_power_cut_are_a_torn_line(tmp_path: Path, torn: bytes) -
 def test_a_score_that_a_file_does_not_have_is_none(tmp_path: Path) -> None:
     path = results(tmp_path / "r.jsonl", {"right": changed(GOOD, "scores", {"passed": True})})
     assert compare_results(path, path).mean.before is None
+
+
+def test_results_from_before_bounds_were_kept_are_read(tmp_path: Path) -> None:
+    path = results(tmp_path / "r.jsonl", {"right": changed(GOOD, "stopped_at", ...)})
+    with ResultsFile(path) as file:
+        assert not file.entries["right"].has_more_room({"max_steps": 99})
