@@ -12,6 +12,7 @@ Prints what was measured beside what is aimed at, and exits 1 where something th
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -190,9 +191,15 @@ def write_questions(folder: Path, count: int) -> None:
 
 
 def answering(delay_s: float, stormy: bool) -> Callable[[LoopbackRequest], LoopbackReply]:
-    """Searches three times, then answers; in a storm it fails as often as it does not."""
+    """Searches three times, then answers; in a storm it fails as often as it does not.
+
+    The same request has the same reply: one whose client was killed before it came would else be
+    taken for a step, and its question would need other calls than it does undisturbed.
+    """
     draw, lock = random.Random(7), threading.Lock()
     taken: Counter[str] = Counter()
+    steps: dict[str, int] = {}
+    """Which call of its question each request is, by its messages."""
 
     def answer(request: LoopbackRequest) -> LoopbackReply:
         if stormy:
@@ -211,9 +218,12 @@ def answering(delay_s: float, stormy: bool) -> Callable[[LoopbackRequest], Loopb
             return LoopbackReply(said.body, delay_s=delay_s)
         n = int(asked[2])
         cut = stormy and chance > 0.98
+        key = hashlib.sha256(json.dumps(messages).encode("ascii")).hexdigest()
         with lock:
-            searched = taken[asked[1]]
-            taken[asked[1]] += not cut
+            if key not in steps:
+                steps[key] = taken[asked[1]]
+                taken[asked[1]] += 1
+            searched = steps[key]
         found = re.search(rf"\[(P\d+)\] corpus/pump-{n}\.md", text)
         if searched % (SEARCHES + 1) < SEARCHES:
             reply = call("archival_memory_search", query=f"pump {n} try {searched}", page=0)
