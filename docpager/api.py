@@ -232,7 +232,15 @@ def run_batch(
         if junit_xml is not None:
             from docpager.junit import write_junit
 
-            write_junit(Path(junit_xml), chosen, _reader(kept), outcome, place.runs, ended.failed)
+            write_junit(
+                Path(junit_xml),
+                chosen,
+                _reader(kept),
+                outcome,
+                place.runs,
+                ended.failed,
+                ended.left,
+            )
         if report is not None:
             from docpager.report import write_report
             from docpager.runs import events_of
@@ -244,7 +252,7 @@ def run_batch(
                 outcome,
                 events_of=lambda run_id: events_of(place.runs, run_id),
                 page_of=place.cited_text,
-                failed=ended.failed,
+                failed={**ended.failed, **ended.left},
             )
         wiring.drop_runs(config, place, len(asked))
     if summary is not None:
@@ -405,7 +413,7 @@ def _require_writable(path: str | Path | None) -> None:
             f"{place} cannot be written ({error.strerror}). Name another file."
         ) from error
     if not there:
-        place.unlink()
+        place.resolve().unlink()  # of a link that leads nowhere yet, what it leads to
 
 
 def _write_summary(path: Path, outcome: BatchSummary) -> None:

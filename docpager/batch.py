@@ -135,6 +135,8 @@ class Ended:
     stopped: DocpagerError | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
     """Of questions that were asked without a new result: why, by their ids."""
+    left: Mapping[str, str] = field(default_factory=dict)
+    """Of questions that were to be redone and were left for the budget: why, by their ids."""
 
 
 OnResult = Callable[[int, int, Record], None]
@@ -152,9 +154,15 @@ def select(
     """
     chosen = [question for question in questions if _has_tag(question, selection.tags)]
     _check_same_questions(questions, results)
-    if not selection.redo:
-        _check_fingerprints(chosen, results, place)
+    otherwise = _made_otherwise(chosen, results, place)
+    if otherwise and not selection.redo:
+        raise _otherwise_error(otherwise, results)
     asked = open_questions(chosen, results, selection, place.settings)
+    if otherwise:
+        # A redo that ended early goes on: what it redid is not paid for again.
+        standing = replace(selection, redo=False)
+        again = open_questions(chosen, results, standing, place.settings)
+        asked = tuple(one for one in asked if one in again or one.id in otherwise)
     for question in asked:
         if len(question.text) > _LONG_QUESTION:
             try:
@@ -270,10 +278,11 @@ class _Launch:
         finally:
             self._dismiss(at_once=interrupt.count >= 2)
         failed = {name: str(error) for name, error in self._failed.values()} | self._unredone
+        left: dict[str, str] = {}
         if left_for is not None and stopped is None and interrupt.count == 0:
-            self._leave(left_for, grading)
-        stopped = stopped or self._kept_old(left_for)
-        return Ended(self._finished, left_for, interrupt.count > 0, stopped, failed)
+            left = self._leave(left_for, grading)
+        stopped = stopped or self._kept_old(self._unredone | left, left_for)
+        return Ended(self._finished, left_for, interrupt.count > 0, stopped, failed, left)
 
     def _stopped_at(self, question: Question, error: DocpagerError) -> DocpagerError:
         """What stops the batch: of several, the same whichever question was quicker."""
@@ -354,11 +363,12 @@ class _Launch:
             )
         return None
 
-    def _leave(self, bound: Bound, grading: Grading) -> None:
+    def _leave(self, bound: Bound, grading: Grading) -> dict[str, str]:
         """Say of each question that was not asked that it was left for the budget.
 
-        A result that is there stays.
+        A result that is there stays; returns the ids of these with why.
         """
+        kept: dict[str, str] = {}
         for question in self._waiting:
             entry = self._results.entries.get(question.id)
             if entry is None:
@@ -367,16 +377,18 @@ class _Launch:
                 record = result_record(question, left, self._fingerprint(question), bound)
                 self._results.append(scored(record, question, grading.metric, grading.pass_at))
             elif entry.rank > 1:
-                self._unredone[question.id] = f"left for the {bound} of the batch"
+                kept[question.id] = f"left for the {bound} of the batch"
+        return kept
 
-    def _kept_old(self, left_for: Bound | None) -> DocpagerError | None:
+    @staticmethod
+    def _kept_old(unredone: Mapping[str, str], left_for: Bound | None) -> DocpagerError | None:
         """What is to be said where old answers stand for questions that were to be redone."""
-        if not self._unredone:
+        if not unredone:
             return None
-        first, why = next(iter(self._unredone.items()))
+        first, why = next(iter(unredone.items()))
         text = (
-            f"{len(self._unredone)} questions were not redone and keep their old results "
-            f"({_some([*self._unredone])}). Of {first}: {why.rstrip('.')}. Mend that, and run "
+            f"{len(unredone)} questions were not redone and keep their old results "
+            f"({_some([*unredone])}). Of {first}: {why.rstrip('.')}. Mend that, and run "
             "the same command again."
         )
         return ModelError(text) if left_for is None else BudgetReached(left_for, text)
@@ -484,24 +496,30 @@ def kept_besides(questions: Sequence[Question], results: ResultsFile) -> str | N
     )
 
 
-def _check_fingerprints(questions: Sequence[Question], results: ResultsFile, place: Place) -> None:
+def _made_otherwise(
+    questions: Sequence[Question], results: ResultsFile, place: Place
+) -> dict[str, tuple[str, ...]]:
+    """By id, the answers that were made with another question, model, settings or archive: which
+    of these."""
     settings = place.settings
-    changed: list[str] = []
-    parts: set[str] = set()
+    found: dict[str, tuple[str, ...]] = {}
     for question in questions:
         entry = results.entries.get(question.id)
         if entry is None or entry.rank < 2:
             continue
         now = fingerprint(question.text, settings, place.content_hash)
         if entry.fingerprint != now:
-            changed.append(question.id)
-            parts.update(changed_parts(entry.fingerprint, now))
-    if changed:
-        raise UserError(
-            f"{results.path} holds {len(changed)} results made with another "
-            f"{' and another '.join(sorted(parts))} ({_some(changed)}). Ask all again with --redo, "
-            "or name another file with -o."
-        )
+            found[question.id] = changed_parts(entry.fingerprint, now)
+    return found
+
+
+def _otherwise_error(otherwise: Mapping[str, tuple[str, ...]], results: ResultsFile) -> UserError:
+    parts = sorted({part for changed in otherwise.values() for part in changed})
+    return UserError(
+        f"{results.path} holds {len(otherwise)} results made with another "
+        f"{' and another '.join(parts)} ({_some([*otherwise])}). Ask these again with --redo, "
+        "or name another file with -o."
+    )
 
 
 def _some(names: Sequence[str]) -> str:

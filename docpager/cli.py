@@ -452,7 +452,11 @@ _QUESTION_BOUNDS = {
 @click.option("--filter", "tags", metavar="TAG", multiple=True, help="Only these; repeatable.")
 @click.option("--resume", is_flag=True, help="Run what is missing (this is the default).")
 @click.option("--retry-errors", is_flag=True, help="Run what failed at the model again, too.")
-@click.option("--redo", is_flag=True, help="Run all again; old results stay until then.")
+@click.option(
+    "--redo",
+    is_flag=True,
+    help="Ask again what was made otherwise, else all; old results stay until then.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what it may take, and ask nothing.")
 @click.option("--metric", type=click.Choice(METRICS), default="f1", help="What is judged by.")
 @click.option("--pass-at", type=_SHARE, default=0.6, metavar="X", help="A pass.")

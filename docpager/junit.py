@@ -24,11 +24,12 @@ def write_junit(
     summary: BatchSummary,
     traces: Path,
     failed: Mapping[str, str] | None = None,
+    left: Mapping[str, str] | None = None,
 ) -> None:
     """Write one test case for each of `questions`, in their order.
 
     `record_of` gives a question's result by its id; `traces` is the folder of the runs; `failed`
-    says by id why a question that was asked has no new result.
+    says by id why a question that was asked has no new result, `left` why one was not asked anew.
 
     A wrong answer is a failure, a fault of the model or its endpoint an error, as is what failed;
     what was not asked is skipped. Questions of which nothing is expected pass.
@@ -43,7 +44,13 @@ def write_junit(
     for question in questions:
         record = record_of(question.id)
         why = (failed or {}).get(question.id)
-        case, kind = _case(question, record, summary, traces, why)
+        unasked = (left or {}).get(question.id)
+        if unasked is None:
+            case, kind = _case(question, record, summary, traces, why)
+        else:
+            case, kind = _empty_case(question, record), "skipped"
+            message = legal_xml(f"not asked again: {unasked}")
+            ET.SubElement(case, "skipped", message=message)
         suite.append(case)
         if kind is not None:
             counts[kind] += 1
@@ -80,6 +87,14 @@ def _properties(suite: ET.Element, summary: BatchSummary) -> None:
             ET.SubElement(properties, "property", name=name, value=str(value))
 
 
+def _empty_case(question: Question, record: Record | None) -> ET.Element:
+    # Servers know a test by class and name: both stay as they are when the answer changes.
+    kind = legal_xml(question.tags[0] if question.tags else "questions").replace(".", "_")
+    case = ET.Element("testcase", classname=f"docpager.{kind}", name=legal_xml(question.id))
+    case.set("time", f"{float(cast(float, record['elapsed_s'])) if record else 0.0:.3f}")
+    return case
+
+
 def _case(
     question: Question,
     record: Record | None,
@@ -88,10 +103,7 @@ def _case(
     failed: str | None,
 ) -> tuple[ET.Element, str | None]:
     """The test case of a question, and what it is if it did not pass."""
-    # Servers know a test by class and name: both stay as they are when the answer changes.
-    kind = legal_xml(question.tags[0] if question.tags else "questions").replace(".", "_")
-    case = ET.Element("testcase", classname=f"docpager.{kind}", name=legal_xml(question.id))
-    case.set("time", f"{float(cast(float, record['elapsed_s'])) if record else 0.0:.3f}")
+    case = _empty_case(question, record)
     if failed is not None:
         error = ET.SubElement(case, "error", message=_short(failed), type="not_answered")
         error.text = legal_xml(f"Question: {question.text}\n{failed}")

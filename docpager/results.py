@@ -13,16 +13,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from docpager.errors import Bound, UserError
 from docpager.jsonlines import decoded_object
 from docpager.metrics import METRICS, Metric
+from docpager.questions import RESULT_KEYS, Question
 from docpager.scoring import best, contains, document_recall, exact_match, f1, recall
 from docpager.types import Answer, Citation, JSONValue, PageRef
-
-if TYPE_CHECKING:
-    from docpager.questions import Question
 
 try:
     import fcntl
@@ -119,7 +117,9 @@ def given_record(question: Question) -> Record:
 
 def scored(record: Record, question: Question, metric: Metric, pass_at: float) -> Record:
     """The line with its scores, and with its question's expectations as they are now."""
-    bare = {name: value for name, value in record.items() if name not in ("scores", "unasked")}
+    # What the question's line said before, and does not say any more, counts no longer.
+    own = RESULT_KEYS - {"scores", "unasked"} | {"question"}
+    bare = {name: value for name, value in record.items() if name in own}
     scores = score(record, question)
     passed = _passed(record, question, scores, metric, pass_at)
     return {**bare, **given_record(question), "scores": {**scores, "passed": passed}}

@@ -345,6 +345,51 @@ def test_what_a_budget_leaves_of_a_redo_keeps_its_answer_and_the_exit_is_5(
     assert answers(desk) == RIGHT
 
 
+def test_a_redo_that_a_budget_ended_goes_on_where_it_stopped(
+    desk: Desk, dear_server: LoopbackServer
+) -> None:
+    batch(desk, dear_server)
+    done = len(asked(dear_server))
+    options = ("--redo", "--seed", "7", "--max-tokens", "6000", "--jobs", "1")
+    junit = desk.folder / "j.xml"
+    said = batch(desk, dear_server, *options, "--junit-xml", "j.xml", code=5)
+    redone = len(asked(dear_server)) - done
+    assert 0 < redone < 8
+    assert junit.read_text(encoding="utf-8").count("<skipped") == 8 - redone
+    assert f"{8 - redone} questions were not redone" in said
+    batch(desk, dear_server, "--redo", "--seed", "7", "--jobs", "1")
+    assert sorted(asked(dear_server)[done:]) == list(range(1, 9))
+
+
+def test_one_changed_question_is_redone_alone(desk: Desk, server: LoopbackServer) -> None:
+    batch(desk, server)
+    rows = questions()
+    rows[2]["question"] = "Where was pump 3 made, please?"
+    desk.write("q.jsonl", rows)
+    batch(desk, server, "--redo")
+    assert asked(server)[8:] == [3]
+
+
+def test_an_expectation_that_was_taken_out_counts_no_longer(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    rows = questions()
+    desk.write("q.jsonl", [{**rows[0], "expected_status": "answered"}, *rows[1:]])
+    batch(desk, server)
+    desk.write("q.jsonl", [{**rows[0], "expected": "Nowhere"}, *rows[1:]])
+    batch(desk, server, "--fail-under", "1", code=1)
+    assert "expected_status" not in desk.rows("r.jsonl")[0]
+
+
+def test_a_link_to_a_report_that_is_not_there_yet_stays_one(
+    desk: Desk, server: LoopbackServer
+) -> None:
+    link = desk.folder / "j.xml"
+    link.symlink_to("there.xml")
+    batch(desk, server, "--junit-xml", "j.xml")
+    assert link.is_symlink() and (desk.folder / "there.xml").stat().st_size > 0
+
+
 def test_an_archive_changed_since_is_named(desk: Desk, server: LoopbackServer) -> None:
     batch(desk, server)
     assert desk("rm", "pump-8.md").exit_code == 0
