@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -348,6 +349,7 @@ class ResultsFile:
                     at += len(line)
                 stream.flush()
                 os.fsync(stream.fileno())
+            shutil.copymode(self._target, partial)
             file = os.open(partial, os.O_RDWR)
             partial.replace(self._target)
         except OSError as error:

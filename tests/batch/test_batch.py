@@ -240,6 +240,13 @@ def test_what_is_done_is_not_asked_again(desk: Desk, server: LoopbackServer) -> 
     assert len(asked(server)) == 16
 
 
+def test_who_may_read_the_results_stays_as_it_was(desk: Desk, server: LoopbackServer) -> None:
+    path = desk.folder / "r.jsonl"
+    path.touch(mode=0o600)
+    batch(desk, server)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("cut", [1, 40, 400])
 def test_a_torn_last_line_is_asked_again(desk: Desk, server: LoopbackServer, cut: int) -> None:
     batch(desk, server, "--cache", "calls.jsonl")
