@@ -107,6 +107,8 @@ class GuidedChat:
         self._question = ""
         self._script: _Script | None = None
         self._facts: list[_Fact] = []
+        self._is_answered = False
+        """Whether the last of the facts is what the question asks for."""
         self._usage = Usage()
         self._calls = 0
 
@@ -125,13 +127,13 @@ class GuidedChat:
         if not request.functions:
             return self._inner.complete(request)
         if len(request.functions) == 1:
-            # A bound was reached: what is known is the answer.
-            return self._reply(self._send(self._facts[-1:]))
+            # A bound was reached. A fact on the way to the answer is no answer.
+            return self._reply(self._send(self._facts[-1:] if self._is_answered else []))
         question = _question_of(request.messages)
         result = _last_result(request.messages)
         if self._script is None or question != self._question:
             self._question = question
-            self._facts = []
+            self._facts, self._is_answered = [], False
             self._script = self._answer(question, result)
             return self._reply(next(self._script))
         try:
@@ -159,6 +161,7 @@ class GuidedChat:
             )
             if fact is None:
                 return False
+            self._is_answered = look_up == plan[-1] and not is_comparison(plan)
             yield from self._note(fact)
         return True
 
@@ -176,6 +179,7 @@ class GuidedChat:
             asked = description.named(asked, fact.answer)
         last = yield from self._look_up(asked, shown)
         if last is not None:
+            self._is_answered = True
             yield from self._note(last)
         return last is not None
 

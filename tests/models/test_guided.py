@@ -350,6 +350,19 @@ def test_a_forced_answer_comes_from_what_is_known_without_a_call() -> None:
     assert len(inner.requests) == spent
 
 
+def test_a_forced_answer_is_no_fact_on_the_way_to_one() -> None:
+    inner = reader([], {"designer": "Tamsin Hale", "born": "Kestwick"})
+    chat = GuidedChat(inner)
+    question = UserMessage("Where was the designer of the mill at Orrin Ford born?")
+    first = ToolResult("c0", "archival_memory_search", library(""))
+    noted = []
+    for _ in range(2):
+        noted += chat.complete(ChatRequest((question, first), SPECS)).message.calls
+    assert "Tamsin Hale" in noted[1].arguments
+    [call] = chat.complete(ChatRequest((question, first), SPECS[-1:])).message.calls
+    assert json.loads(call.arguments)["not_found"] is True
+
+
 def test_a_new_question_begins_anew() -> None:
     inner = reader(["Who designed the mill at Orrin Ford?"], {"designed": "Tamsin Hale"})
     chat = GuidedChat(inner)
