@@ -157,12 +157,15 @@ def select(
     otherwise = _made_otherwise(chosen, results, place)
     if otherwise and not selection.redo:
         raise _otherwise_error(otherwise, results)
-    asked = open_questions(chosen, results, selection, place.settings)
     if otherwise:
         # A redo that ended early goes on: what it redid is not paid for again.
-        standing = replace(selection, redo=False)
-        again = open_questions(chosen, results, standing, place.settings)
-        asked = tuple(one for one in asked if one in again or one.id in otherwise)
+        selection = replace(selection, redo=False, retry_errors=True)
+    asked = tuple(
+        question
+        for question in chosen
+        if question.id in otherwise
+        or is_open(results.entries.get(question.id), selection, place.settings)
+    )
     for question in asked:
         if len(question.text) > _LONG_QUESTION:
             try:

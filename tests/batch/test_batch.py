@@ -368,6 +368,14 @@ def test_a_redo_that_a_budget_ended_goes_on_where_it_stopped(
     assert sorted(asked(dear_server)[done:]) == list(range(1, 9))
 
 
+def test_a_redo_of_what_was_made_otherwise_asks_what_failed_too(desk: Desk) -> None:
+    with LoopbackServer(refusing(2, 5)) as failing:
+        batch(desk, failing, code=4)
+    with LoopbackServer(right) as server:
+        batch(desk, server, "--seed", "7", "--redo")
+        assert sorted(asked(server)) == list(range(1, 9))
+
+
 def test_one_changed_question_is_redone_alone(desk: Desk, server: LoopbackServer) -> None:
     batch(desk, server)
     rows = questions()
