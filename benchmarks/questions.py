@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from docpager import Selection, ingest_paths, run_batch
-from docpager.results import read_results
+from docpager.batch.results import read_results
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "bench"

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from docpager.clocks import SystemClock
-from docpager.memory.archive import Archive
-from docpager.memory.ranking import DEPTH, fuse
-from docpager.memory.writer import open_writer
 from docpager.models.embedders import StaticEmbedder
+from docpager.retrieval.fusion import DEPTH, fuse
+from docpager.stores.duckdb.reader import DuckDBReader
+from docpager.stores.duckdb.writer import open_writer
 from docpager.types import Chunk, Document, PageText, ParsedDocument
 
 SHARED = Path(os.environ.get("DOCPAGER_SHARED", Path(__file__).parents[2] / "shared"))
@@ -54,7 +54,7 @@ def measure(name: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "set.duckdb"
         ids = build(path, read_lines(folder / "corpus.jsonl"), embedder)
-        with Archive.open(path, clock=SystemClock()) as archive:
+        with DuckDBReader.open(path, clock=SystemClock()) as archive:
             for question, vector in zip(questions, vectors, strict=True):
                 lexical = archive.lexical_search(str(question["question"]), DEPTH)
                 semantic = archive.vector_search(vector, DEPTH)

@@ -22,17 +22,17 @@ from docpager.agent.agent import Agent
 from docpager.agent.trace import MemoryTrace
 from docpager.clocks import SystemClock
 from docpager.config import load
-from docpager.memory.archive import Archive
-from docpager.memory.ranking import fuse
 from docpager.memory.session import Session
 from docpager.memory.summary import ExtractiveSummarizer
-from docpager.memory.writer import open_writer
 from docpager.messages import AssistantMessage, ChatRequest, ModelInfo
 from docpager.models.chat import OpenAIChat
 from docpager.models.endpoint import Endpoint
 from docpager.models.meter import Meter
 from docpager.models.tokens import counter_for
 from docpager.protocols import TokenCounter, Vectors
+from docpager.retrieval.fusion import fuse
+from docpager.stores.duckdb.reader import DuckDBReader
+from docpager.stores.duckdb.writer import open_writer
 from docpager.testing import ScriptedChat, call
 from docpager.types import Chunk, Document, EmbedderIdentity, PageText, ParsedDocument
 
@@ -121,7 +121,7 @@ def measure(path: Path) -> None:
     queries = [f"{words.draw(5)} {words.draw(7, skip=0.4)}" for _ in range(REPEATS + 1)]
     vectors = random_vectors(7, REPEATS + 1)
     began = time.perf_counter()
-    with Archive.open(path, clock=SystemClock()) as archive:
+    with DuckDBReader.open(path, clock=SystemClock()) as archive:
         print(f"open {time.perf_counter() - began:.3f} s, {archive.passage_count:,} passages")
 
         def search(at: int) -> Sequence[str]:
@@ -163,7 +163,7 @@ def measure_steps(path: Path) -> None:
     wire = OpenAIChat(MODEL, endpoint, counter)
     chat = ScriptedChat(reply, counter=counter)
     chat.prompt_tokens = wire.prompt_tokens  # type: ignore[method-assign]  # the real counting
-    with Archive.open(path, clock=clock) as archive:
+    with DuckDBReader.open(path, clock=clock) as archive:
         agent = Agent(
             chat=chat,
             model=ModelInfo("scripted", "none", "tools", 8192),

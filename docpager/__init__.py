@@ -16,9 +16,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from docpager.api import answer_question, estimate_batch, ingest_paths, run_batch, search
-    from docpager.batch import Bounds, Grading, Interrupt, Selection
-    from docpager.comparison import Comparison, compare_results
+    from docpager.archive import answer_question, estimate_batch, ingest_paths, run_batch, search
+    from docpager.batch.comparison import Comparison, compare_results
+    from docpager.batch.estimate import Estimate
+    from docpager.batch.run import Bounds, Grading, Interrupt, Selection
+    from docpager.batch.summary import BatchSummary
     from docpager.config import Config, Settings, load
     from docpager.errors import (
         ArchiveError,
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
         NothingToDo,
         UserError,
     )
-    from docpager.estimate import Estimate
-    from docpager.summary import BatchSummary
     from docpager.types import (
         Answer,
         Citation,
@@ -85,9 +85,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "docpager.api": ("answer_question", "estimate_batch", "ingest_paths", "run_batch", "search"),
-    "docpager.batch": ("Bounds", "Grading", "Interrupt", "Selection"),
-    "docpager.comparison": ("Comparison", "compare_results"),
+    "docpager.archive": (
+        "answer_question",
+        "estimate_batch",
+        "ingest_paths",
+        "run_batch",
+        "search",
+    ),
+    "docpager.batch.run": ("Bounds", "Grading", "Interrupt", "Selection"),
+    "docpager.batch.comparison": ("Comparison", "compare_results"),
     "docpager.config": ("Config", "Settings", "load"),
     "docpager.errors": (
         "ArchiveError",
@@ -100,8 +106,8 @@ _HOMES = {
         "NothingToDo",
         "UserError",
     ),
-    "docpager.estimate": ("Estimate",),
-    "docpager.summary": ("BatchSummary",),
+    "docpager.batch.estimate": ("Estimate",),
+    "docpager.batch.summary": ("BatchSummary",),
     "docpager.types": (
         "Answer",
         "Citation",

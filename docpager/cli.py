@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from docpager.batch.metrics import METRICS
 from docpager.errors import DocpagerError, NothingToDo, UserError
-from docpager.metrics import METRICS
 
 if TYPE_CHECKING:
-    from docpager.batch import Interrupt
+    from docpager.batch.run import Interrupt
     from docpager.config import Config
     from docpager.types import Answer
 
@@ -303,7 +303,8 @@ def ingest(
     Example:
       docpager ingest ./reports notes.md --exclude "drafts/"
     """
-    from docpager import api, render
+    from docpager import archive as api
+    from docpager import render
 
     _use_one_arena()
     shown = config.progress and not config.quiet and not config.json
@@ -354,7 +355,8 @@ def ask(config: Config, question: str) -> int:
     Example:
       docpager ask "Who signed the contract that replaced the one of 2019?"
     """
-    from docpager import api, render
+    from docpager import archive as api
+    from docpager import render
 
     text = _question(question)
     shown = config.verbose or (
@@ -480,11 +482,12 @@ def batch(config: Config, questions: str, output: str | None, **options: Any) ->
     Example:
       docpager batch questions.jsonl -o results.jsonl --junit-xml junit.xml --fail-under 0.7
     """
-    from docpager import api, render
-    from docpager.batch import Bounds, Grading, Interrupt, Selection
+    from docpager import archive as api
+    from docpager import render
+    from docpager.batch.estimate import estimate_record
+    from docpager.batch.run import Bounds, Grading, Interrupt, Selection
+    from docpager.batch.summary import summary_record
     from docpager.config import revised
-    from docpager.estimate import estimate_record
-    from docpager.summary import summary_record
 
     own = {name: options.pop(option) for option, name in _QUESTION_BOUNDS.items()}
     config = revised(config, own)
@@ -570,7 +573,8 @@ def compare(config: Config, before: str, after: str, metric: Any, markdown: bool
     Example:
       docpager compare main.jsonl branch.jsonl --markdown
     """
-    from docpager import comparison, render
+    from docpager import render
+    from docpager.batch import comparison
 
     found = comparison.compare_results(before, after, metric)
     if config.json:
@@ -596,7 +600,8 @@ def search(config: Config, query: str, **options: Any) -> int:
     Example:
       docpager search "delivery penalty" --page 1 --document "contracts/*"
     """
-    from docpager import api, render
+    from docpager import archive as api
+    from docpager import render
 
     result = api.search(_typed(query), config=config, **options)
     if config.json:
@@ -618,7 +623,7 @@ def read(config: Config, document: str, page: int | None) -> int:
     """
     from docpager import render, wiring
 
-    with wiring.open_archive(config) as archive:
+    with wiring.open_store(config) as archive:
         found = archive.document(document)
         numbers = range(1, found.pages + 1) if page is None else [page]
         pages = [archive.page(found.name, number) for number in numbers]
@@ -642,7 +647,7 @@ def status(config: Config, failed: bool) -> int:
     """
     from docpager import render, wiring
 
-    with wiring.open_archive(config) as archive:
+    with wiring.open_store(config) as archive:
         found = archive.status()
     if config.json:
         render.write_json(render.status_record(config.archive.name, found))
@@ -665,7 +670,7 @@ def ls(config: Config) -> int:
     """
     from docpager import render, wiring
 
-    with wiring.open_archive(config) as archive:
+    with wiring.open_store(config) as archive:
         documents = archive.documents()
     if config.json:
         rows = [render.document_record(document) for document in documents]
@@ -760,7 +765,8 @@ def trace(config: Config, run: str | None) -> int:
     Example:
       docpager trace 3f9a
     """
-    from docpager import render, runs, wiring
+    from docpager import render, wiring
+    from docpager.agent import runs
 
     folders = wiring.run_folders(config)
     if run is None:

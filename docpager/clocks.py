@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
 class SystemClock:
@@ -36,6 +32,6 @@ class WorkClock(SystemClock):
         """Seconds of work."""
         return super().monotonic() - self._waited
 
-    def excuse(self, seconds: float) -> None:
+    def exclude(self, seconds: float) -> None:
         """So many seconds do not count."""
         self._waited += seconds

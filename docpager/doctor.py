@@ -54,7 +54,7 @@ def _attempt(name: str, look: Callable[[], tuple[State, str]]) -> Check:
 def _archive(config: Config) -> tuple[State, str]:
     if not config.archive.exists():
         return "warn", f"there is none at {config.archive} yet. Run `docpager ingest PATH`."
-    with wiring.open_archive(config) as archive:
+    with wiring.open_store(config) as archive:
         status = archive.status()
     counts = f"{status.ready} documents, {status.passages} passages"
     if status.passages == 0:
@@ -79,7 +79,7 @@ def _kept_identity(config: Config) -> EmbedderIdentity | None:
     """Which embedder made the archive; None where there is none."""
     if not config.archive.exists():
         return None
-    with wiring.open_archive(config) as archive:
+    with wiring.open_store(config) as archive:
         return archive.embedder_identity()
 
 

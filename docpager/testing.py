@@ -32,7 +32,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from docpager.memory.in_memory import InMemoryArchive
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -41,13 +40,14 @@ from docpager.messages import (
     ToolCall,
 )
 from docpager.protocols import TokenCounter, Vectors
+from docpager.stores.in_memory import InMemoryStore
 from docpager.types import PROBE_TEXT, EmbedderIdentity, JSONValue, ToolMode, Usage
 
 __all__ = [
     "CharacterCounter",
     "FrozenClock",
     "HashEmbedder",
-    "InMemoryArchive",
+    "InMemoryStore",
     "LoopbackReply",
     "LoopbackRequest",
     "LoopbackServer",

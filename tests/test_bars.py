@@ -48,9 +48,9 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 def passages(folder: Path) -> list[tuple[str, str, str]]:
     """Every passage with its id and place, in order."""
     from docpager.clocks import SystemClock
-    from docpager.memory.archive import Archive
+    from docpager.stores.duckdb.reader import DuckDBReader
 
-    with Archive.open(folder / "docpager.duckdb", clock=SystemClock()) as archive:
+    with DuckDBReader.open(folder / "docpager.duckdb", clock=SystemClock()) as archive:
         ids = [f"P{number}" for number in range(1, 5000)]
         return [(item.passage_id, item.document, item.text) for item in archive.passages(ids)]
 

@@ -22,12 +22,12 @@ from fpdf import FPDF
 from rich.cells import cell_len
 
 import docpager
+from docpager.agent.runs import list_runs, read_run
 from docpager.agent.trace import TraceFile
 from docpager.cli import answer_exit_code, main, worst
 from docpager.config import load
 from docpager.messages import AssistantMessage
 from docpager.render import run_line
-from docpager.runs import list_runs, read_run
 from docpager.testing import (
     LoopbackReply,
     LoopbackRequest,
@@ -305,7 +305,8 @@ def test_another_embedder_is_refused(desk: Desk) -> None:
 
 def test_an_archive_that_is_held_names_the_holder(desk: Desk) -> None:
     script = (
-        "import sys; from pathlib import Path; from docpager.memory.writer import open_writer;"
+        "import sys; from pathlib import Path\n"
+        "from docpager.stores.duckdb.writer import open_writer\n"
         "from docpager.clocks import SystemClock\n"
         "with open_writer(Path(sys.argv[1]), None, clock=SystemClock()):\n"
         "    print('held', flush=True); sys.stdin.read()"
@@ -787,7 +788,7 @@ def test_an_interrupted_question_is_exit_code_130_and_keeps_its_trace(desk: Desk
 
 
 @pytest.mark.parametrize(
-    "module", ["docpager.cli", "click", "docpager.config", "docpager.api", "duckdb"]
+    "module", ["docpager.cli", "click", "docpager.config", "docpager.archive", "duckdb"]
 )
 def test_ctrl_c_ends_quietly_whatever_is_being_imported(desk: Desk, module: str) -> None:
     code = (

@@ -46,7 +46,7 @@ def test_every_module_has_its_layer() -> None:
 @pytest.mark.parametrize(
     ("contract", "allowed"),
     [
-        ("duckdb", {"memory"}),
+        ("duckdb", {"stores"}),
         ("models", {"models"}),
         ("documents", {"documents"}),
         ("terminal", {"cli", "render", "__main__"}),

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from docpager import render
 from docpager.agent.archival import passage_header
+from docpager.agent.runs import Run
 from docpager.errors import Bound
-from docpager.memory.archive import ArchiveStatus
-from docpager.models.inventory import take_inventory
-from docpager.runs import Run
+from docpager.models.embedded.inventory import take_inventory
+from docpager.stores.duckdb.reader import ArchiveStatus
 from docpager.types import (
     Answer,
     Citation,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from docpager.config import load
-from docpager.models.weights import EMBEDDED_MODEL, locate
+from docpager.models.embedded.weights import EMBEDDED_MODEL, locate
 
 
 def main() -> int:

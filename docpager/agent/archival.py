@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from docpager.errors import FunctionError, UserError
-from docpager.memory.postings import score_texts, terms
-from docpager.memory.ranking import DEPTH, fuse, page_slices
+from docpager.locations import passage_place
 from docpager.memory.session import Session
-from docpager.places import passage_place
 from docpager.protocols import ArchivalStore, Embedder, TokenCounter, Vectors
+from docpager.retrieval.bm25 import score_texts
+from docpager.retrieval.fusion import DEPTH, fuse
+from docpager.retrieval.pages import page_slices
+from docpager.retrieval.terms import terms
 from docpager.types import PageRef, PageText, Passage, Scored
 
 _LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)

@@ -11,7 +11,7 @@ from docpager.agent.functions import Function, FunctionResult, ProposedAnswer
 from docpager.errors import FunctionError
 from docpager.memory.queue_manager import QueueManager
 from docpager.messages import AssistantMessage, Message, ToolCall, ToolResult, Turn
-from docpager.surrogates import repaired_json
+from docpager.unicode import repaired_json
 
 NO_ROOM = "Failed: no room for this result. Ask again."
 _ENDED = "Failed: the answer was sent before this call. Nothing to do."

@@ -17,12 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from docpager.agent.archival import ArchivalMemory
 from docpager.agent.citations import ProposedCitation
 from docpager.errors import FunctionError
-from docpager.memory.ranking import page_slices
 from docpager.memory.recall import parse_moment, search_recall
 from docpager.memory.session import Session
 from docpager.memory.working_context import WorkingContext
 from docpager.messages import FunctionSpec
 from docpager.protocols import TokenCounter
+from docpager.retrieval.pages import page_slices
 from docpager.types import JSONValue, PageRef
 
 PageNumber: TypeAlias = Annotated[int, Field(ge=0)]

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Protocol
 
 from docpager.errors import UserError
-from docpager.surrogates import repaired
+from docpager.unicode import repaired
 
 
 class Trace(Protocol):

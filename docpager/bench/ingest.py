@@ -86,10 +86,10 @@ def measure(
 
 def _bare_rate(corpus: Path, processes: int) -> float:
     """Pages a second of all processes together, if none of them ever waited."""
-    from docpager.documents.bare import BareReading, read_barely
+    from docpager.documents.pdf.baseline import BaselineReading, read_baseline
     from docpager.documents.sandbox import Sandbox
 
-    sandbox: Sandbox[str, BareReading] = Sandbox(read_barely, processes)
+    sandbox: Sandbox[str, BaselineReading] = Sandbox(read_baseline, processes)
     readings = []
     for reading in sandbox.map([str(path) for path in sorted(corpus.iterdir())]):
         if isinstance(reading, DocumentError):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from docpager.documents.normalise import one_line
+from docpager.documents.text.normalise import one_line
 
 _PARTS = re.compile(r"[/\\]")
 _NAME_LIMIT = 120

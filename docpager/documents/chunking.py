@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from docpager.documents.normalise import one_line, whole_character_end
 from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument, TableSpan
+from docpager.documents.text.normalise import one_line, whole_character_end
 from docpager.protocols import TokenCounter
 from docpager.types import PAGE_SEPARATOR, PATH_JOINT, Chunk, PageText
 

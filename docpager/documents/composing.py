@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from docpager.documents.attachments import Attachment
-from docpager.documents.normalise import clean, one_line
 from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument, TableSpan
-from docpager.documents.text import SECTION_CHARACTERS
+from docpager.documents.text.normalise import clean, one_line
+from docpager.documents.text.reader import SECTION_CHARACTERS
 from docpager.types import PAGE_SEPARATOR, PageText, ParsedDocument
 
 _TITLE_ROWS = 10

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
+from typing import BinaryIO
 
 from docpager.documents.attachments import Attachment, AttachmentLimits, place_name
 from docpager.documents.chunking import ChunkSize, chunk_document
 from docpager.documents.formats import HEAD_BYTES, Format, detect, identify
 from docpager.documents.outline import OutlinedDocument
-from docpager.documents.pacing import pages_over
-from docpager.documents.pdf_options import PdfOptions
+from docpager.documents.pdf.options import PdfOptions
+from docpager.documents.progress import pages_over
 from docpager.documents.sandbox import not_understood
-from docpager.documents.walking import open_regular
 from docpager.errors import DocumentError
 from docpager.protocols import TokenCounter
 from docpager.types import Chunk, ParsedDocument
+
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,21 +252,21 @@ def parse_bytes(
 
 
 _READERS: dict[Format, tuple[str, str]] = {
-    "text": ("text", "read_text"),
-    "markdown": ("text", "read_markdown"),
-    "html": ("html", "read_html"),
-    "docx": ("word", "read_docx"),
-    "pptx": ("slides", "read_pptx"),
-    "xlsx": ("sheets", "read_xlsx"),
-    "odf": ("odf", "read_odf"),
-    "epub": ("epub", "read_epub"),
-    "rtf": ("rtf", "read_rtf"),
-    "mail": ("mail", "read_mail"),
-    "delimited": ("delimited", "read_delimited"),
-    "json": ("structured", "read_json"),
-    "jsonl": ("structured", "read_json_lines"),
-    "xml": ("markup", "read_xml"),
-    "further": ("further", "read_further"),
+    "text": ("text.reader", "read_text"),
+    "markdown": ("text.reader", "read_markdown"),
+    "html": ("web.html", "read_html"),
+    "docx": ("office.word", "read_docx"),
+    "pptx": ("office.slides", "read_pptx"),
+    "xlsx": ("office.sheets", "read_xlsx"),
+    "odf": ("office.odf", "read_odf"),
+    "epub": ("web.epub", "read_epub"),
+    "rtf": ("office.rtf", "read_rtf"),
+    "mail": ("web.mail", "read_mail"),
+    "delimited": ("text.delimited", "read_delimited"),
+    "json": ("text.structured", "read_json"),
+    "jsonl": ("text.structured", "read_json_lines"),
+    "xml": ("web.xml", "read_xml"),
+    "further": ("office.unstructured", "read_further"),
 }
 """Module and function of each format's reader: a module is loaded for the first file of it."""
 
@@ -276,7 +279,7 @@ def _read(
     kind: Format, data: bytes, pdf: PdfOptions | None, limits: SizeLimits
 ) -> OutlinedDocument:
     if kind == "pdf":
-        from docpager.documents.pdf import read_pdf
+        from docpager.documents.pdf.reader import read_pdf
 
         return read_pdf(data, pdf)
     reader = _reader(kind)
@@ -289,6 +292,20 @@ def _reader(kind: Format) -> Callable[..., OutlinedDocument]:
         import_module(f"docpager.documents.{module}"), function
     )
     return reader
+
+
+def open_regular(path: str) -> BinaryIO:
+    """The file at `path`, open for reading; a FIFO or device in its place is not waited for.
+
+    Raises:
+        DocumentError: it is no regular file (`unreadable`).
+        OSError: it cannot be opened.
+    """
+    file = os.fdopen(os.open(path, _OPEN_FLAGS), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise DocumentError("unreadable", "It is not a regular file. Leave it out.")
+    return file
 
 
 def unreadable(error: OSError) -> DocumentError:

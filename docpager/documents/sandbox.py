@@ -23,7 +23,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Generic, TypeVar, cast
 
-from docpager.documents import pacing
+from docpager.documents import progress
 from docpager.errors import DocumentError, UserError
 
 Item = TypeVar("Item")
@@ -191,7 +191,7 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class _OnPage:
-    """What a worker says before its reply, as often as it likes (`pacing.Listener`)."""
+    """What a worker says before its reply, as often as it likes (`progress.Listener`)."""
 
     number: int | None
     recognised_of: int = 0
@@ -336,7 +336,7 @@ def serve() -> None:
     threading.Thread(target=_listen, args=(source, frames), daemon=True).start()
     setup: _Setup = pickle.loads(frames.get())
     _limit_memory(setup.limits.memory_bytes)
-    pacing.listen(lambda number, pages: _send(sink, pickle.dumps(_OnPage(number, pages))))
+    progress.listen(lambda number, pages: _send(sink, pickle.dumps(_OnPage(number, pages))))
     _send(sink, b"ready")
     while True:
         item = pickle.loads(frames.get())

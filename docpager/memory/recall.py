@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from docpager.errors import FunctionError
-from docpager.memory.postings import terms
 from docpager.messages import (
     AssistantMessage,
     Message,
@@ -16,6 +15,7 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
+from docpager.retrieval.terms import terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,34 +12,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-import duckdb
 import numpy as np
 
 from docpager.errors import UserError
-from docpager.memory.db import Migration, connect, mapped_errors, transaction
 from docpager.memory.recall import RecallEntry, entry_of
 from docpager.memory.working_context import WorkingContextVersion
 from docpager.messages import Message
 from docpager.protocols import Clock, Vectors
-from docpager.surrogates import repaired
+from docpager.stores.duckdb.sessions import SessionFile, SessionTable
 from docpager.types import Passage, Scored
-
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration(
-        "recall, notes, inserts, summary",
-        (
-            "CREATE TABLE message (number BIGINT, run_id VARCHAR, said_at VARCHAR, role VARCHAR,"
-            " kind VARCHAR, text VARCHAR)",
-            "CREATE TABLE note_version (number BIGINT, persona VARCHAR, user_facts VARCHAR,"
-            " notes VARCHAR)",
-            "CREATE TABLE insertion (number BIGINT, content VARCHAR, vector FLOAT[])",
-            "CREATE TABLE shown (passage_id VARCHAR)",
-            "CREATE TABLE summary (number BIGINT, text VARCHAR)",
-        ),
-    ),
-)
+from docpager.unicode import repaired
 
 _NAME = re.compile(r"[\w][\w.-]{0,63}")
 
@@ -63,7 +46,7 @@ class Session:
     Every change is committed before the call returns.
     """
 
-    def __init__(self, clock: Clock, file: duckdb.DuckDBPyConnection | None = None) -> None:
+    def __init__(self, clock: Clock, file: SessionFile | None = None) -> None:
         self._clock = clock
         self._file = file
         self._run_id = ""
@@ -87,14 +70,7 @@ class Session:
             ArchiveLocked: another process has the session open.
             UserError: its folder cannot be made.
         """
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"The folder {path.parent} cannot be made ({error.strerror}). "
-                "Make it writable, or leave --session out."
-            ) from error
-        return cls(clock, connect(path, MIGRATIONS, clock=clock, wait_s=wait_s, kind="session"))
+        return cls(clock, SessionFile.open(path, clock, wait_s))
 
     def __enter__(self) -> Session:
         return self
@@ -121,7 +97,7 @@ class Session:
             for number, message in enumerate(messages, first)
         ]
         self._write(
-            "INSERT INTO message VALUES (?, ?, ?, ?, ?, ?)",
+            "message",
             [
                 (
                     entry.number,
@@ -140,7 +116,7 @@ class Session:
         """Keep a text of the model's with its vector, shape (d,); returns its id."""
         number = len(self.inserts) + 1
         self._write(
-            "INSERT INTO insertion VALUES (?, ?, ?)",
+            "insertion",
             [(number, repaired(content), [float(value) for value in vector])],
         )
         self._keep_insert(number, content, vector)
@@ -159,48 +135,39 @@ class Session:
     def mark_shown(self, passage_ids: Sequence[str]) -> None:
         """Remember that these passages were shown."""
         new = [name for name in dict.fromkeys(passage_ids) if name not in self.shown]
-        self._write("INSERT INTO shown VALUES (?)", [(name,) for name in new])
+        self._write("shown", [(name,) for name in new])
         self.shown.update(new)
 
     def keep_version(self, version: WorkingContextVersion) -> None:
         """Keep a new state of the working context; the earlier ones stay."""
         row = (len(self.versions), *map(repaired, (version.persona, version.user, version.notes)))
-        self._write("INSERT INTO note_version VALUES (?, ?, ?, ?)", [row])
+        self._write("note_version", [row])
         self.versions = (*self.versions, version)
 
     def keep_summary(self, summary: str) -> None:
         """Keep the recursive summary; the last one kept counts."""
-        self._write("INSERT INTO summary VALUES (?, ?)", [(len(self.entries), repaired(summary))])
+        self._write("summary", [(len(self.entries), repaired(summary))])
         self.summary = summary
 
-    def _write(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
-        if self._file is None or not rows:
-            return
-        with mapped_errors(None, "session"), transaction(self._file):
-            for row in rows:
-                self._file.execute(statement, row)
+    def _write(self, table: SessionTable, rows: Sequence[Sequence[object]]) -> None:
+        if self._file is not None:
+            self._file.append(table, rows)
 
-    def _load(self, file: duckdb.DuckDBPyConnection) -> None:
+    def _load(self, file: SessionFile) -> None:
         self.entries = [
             RecallEntry(number, run_id, datetime.fromisoformat(at), role, kind, text)
-            for number, run_id, at, role, kind, text in _rows(
-                file, "SELECT * FROM message ORDER BY number"
-            )
+            for number, run_id, at, role, kind, text in file.rows("message")
         ]
-        for number, content, vector in _rows(file, "SELECT * FROM insertion ORDER BY number"):
+        for number, content, vector in file.rows("insertion"):
             self._keep_insert(number, content, np.asarray(vector, dtype=np.float32))
-        self.shown = {name for (name,) in _rows(file, "SELECT passage_id FROM shown")}
+        self.shown = {name for (name,) in file.rows("shown")}
         self.versions = tuple(
             WorkingContextVersion(persona, user, notes)
-            for _, persona, user, notes in _rows(file, "SELECT * FROM note_version ORDER BY number")
+            for _, persona, user, notes in file.rows("note_version")
         )
-        summaries = _rows(file, "SELECT text FROM summary ORDER BY number, rowid")
-        self.summary = summaries[-1][0] if summaries else ""
+        summaries = file.rows("summary")
+        self.summary = summaries[-1][1] if summaries else ""
 
     def _keep_insert(self, number: int, content: str, vector: Vectors) -> None:
         self.inserts.append(Passage(f"N{number}", "", content, tokens=max(1, len(content) // 3)))
         self._vectors.append(vector)
-
-
-def _rows(file: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
-    return file.execute(query).fetchall()

@@ -29,8 +29,8 @@ from docpager.models.endpoint import (
     field,
 )
 from docpager.protocols import TokenCounter
-from docpager.surrogates import repaired
 from docpager.types import JSONValue, ToolMode, Usage
+from docpager.unicode import repaired
 
 _MESSAGE_OVERHEAD = 4
 """Tokens of a message's role and delimiters."""
@@ -125,7 +125,7 @@ class OpenAIChat:
         whatever else goes on; which fields it refuses is shared.
         """
         other = copy.copy(self)
-        other._endpoint = self._endpoint.telling(on_wait, time_left)
+        other._endpoint = self._endpoint.for_run(on_wait, time_left)
         other._correction = _Correction()
         return other
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from docpager.errors import ModelError, UserError
 from docpager.models.endpoint import Endpoint, OnWait, TimeLeft, UnusableReply, field
 from docpager.protocols import TokenCounter, Vectors
-from docpager.surrogates import repaired
 from docpager.types import PROBE_TEXT, EmbedderIdentity
+from docpager.unicode import repaired
 
 _LARGEST = 1e30
 """A number in a vector beyond this, or none at all, is nonsense; squares of it still are finite."""
@@ -126,11 +126,11 @@ class OpenAIEmbedder:
         self._text_tokens = text_tokens
         self._settling = threading.Lock()
 
-    def telling(self, on_wait: OnWait, time_left: TimeLeft | None = None) -> OpenAIEmbedder:
+    def for_run(self, on_wait: OnWait, time_left: TimeLeft | None = None) -> OpenAIEmbedder:
         """The same embedder, which tells `on_wait` of every second that it waits, and no request
         of which takes more than `time_left`."""
         other = copy.copy(self)
-        other._endpoint = self._endpoint.telling(on_wait, time_left)
+        other._endpoint = self._endpoint.for_run(on_wait, time_left)
         return other
 
     @property

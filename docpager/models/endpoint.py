@@ -164,7 +164,7 @@ class Endpoint:
         """Whether it is OpenAI's own API, which has renamed some fields."""
         return self._base_url == OPENAI_URL
 
-    def telling(self, on_wait: OnWait, time_left: TimeLeft | None = None) -> Endpoint:
+    def for_run(self, on_wait: OnWait, time_left: TimeLeft | None = None) -> Endpoint:
         """The same endpoint with the same connections, which tells `on_wait` of every second that
         it waits: for its turn, or for the endpoint to take requests again. No request of its takes
         more than `time_left`."""
@@ -250,16 +250,16 @@ class Endpoint:
     ) -> T:
         import openai
 
-        with throttle.turn(patience) as turn:
-            self._waited(turn.waited)
+        with throttle.slot(patience) as slot:
+            self._waited(slot.waited)
             try:
                 reply = read(self._send(path, body))
             except openai.APIStatusError as error:
                 failure = self._failure(error, str(body.get("model")))
                 if failure.overloaded:
-                    throttle.pressed(turn, failure.asked_delay)
+                    throttle.rate_limited(slot, failure.asked_delay)
                 raise
-            throttle.eased()
+            throttle.succeeded()
             return reply
 
     def _rest(self, seconds: float) -> None:

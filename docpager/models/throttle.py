@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from docpager.errors import DocpagerError
-from docpager.models.purse import BatchBound
+from docpager.models.budget import BatchBound
 from docpager.protocols import Clock
 
 _POLL_S = 0.25
@@ -36,7 +36,7 @@ class WaitInterrupted(DocpagerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Slot:
     """Leave to send one request."""
 
     epoch: int
@@ -106,7 +106,7 @@ class Throttle:
             return self._allowed
 
     @contextmanager
-    def turn(self, patience: float = math.inf) -> Iterator[Turn]:
+    def slot(self, patience: float = math.inf) -> Iterator[Slot]:
         """Wait for leave to send one request, and count it as in flight until the end.
 
         Raises:
@@ -130,7 +130,7 @@ class Throttle:
                     paused += self._clock.monotonic() - now
             self._in_flight += 1
             self._requests += 1
-            given = Turn(self._epoch, self._clock.monotonic() - began)
+            given = Slot(self._epoch, self._clock.monotonic() - began)
         try:
             yield given
         finally:
@@ -161,7 +161,7 @@ class Throttle:
                 "Raise --timeout, and run the same command again.",
             )
 
-    def eased(self) -> None:
+    def succeeded(self) -> None:
         """A request was answered well."""
         with self._changed:
             self._good += 1
@@ -170,10 +170,10 @@ class Throttle:
                 self._good = 0
                 self._changed.notify_all()
 
-    def pressed(self, turn: Turn, delay: float | None) -> None:
+    def rate_limited(self, slot: Slot, delay: float | None) -> None:
         """A request was refused; `delay` is after how many seconds the endpoint wants the next."""
         with self._changed:
-            if turn.epoch == self._epoch:
+            if slot.epoch == self._epoch:
                 self._epoch += 1
                 self._allowed = max(1, self._allowed // 2)
                 self._fewest = min(self._fewest, self._allowed)

@@ -12,7 +12,7 @@ import tiktoken
 
 from docpager.models.vocabularies import VocabularyName, load_encoding
 from docpager.protocols import TokenCounter
-from docpager.surrogates import repaired
+from docpager.unicode import repaired
 
 _ESTIMATE_FACTOR = 1.25
 """Upward factor for a model whose vocabulary is not known.

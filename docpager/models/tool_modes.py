@@ -28,8 +28,8 @@ from docpager.messages import (
 )
 from docpager.models.endpoint import RefusedRequest
 from docpager.protocols import Chat
-from docpager.surrogates import repaired
 from docpager.types import JSONValue, ToolMode
+from docpager.unicode import repaired
 
 REPAIR_RESERVE = 240
 """Tokens that a repair request may add to the prompt: `TextChat.prompt_tokens` counts them in."""

@@ -4,6 +4,7 @@ Standard output gets answers and JSON, and nothing else does. No result is compu
 imported only where a terminal is watching.
 """
 
+from docpager.batch.results import SCHEMA, answer_record, citation_record
 from docpager.render.answers import answer_text, citation_place, citation_text
 from docpager.render.archive import (
     document_line,
@@ -40,7 +41,6 @@ from docpager.render.pages import (
 from docpager.render.progress import BytesProgress, IngestProgress
 from docpager.render.runs import StepLines, event_text, run_line, run_record
 from docpager.render.terminal import printable, say, wrap, write, write_json
-from docpager.results import SCHEMA, answer_record, citation_record
 
 __all__ = [
     "PAGE_BREAK",

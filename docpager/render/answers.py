@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from docpager.errors import Bound
-from docpager.places import section_place
+from docpager.locations import section_place
 from docpager.render.terminal import printable, wrap
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     Answer,
     Citation,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _STATUS_WORDS = {
     "answered": "",

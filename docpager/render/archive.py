@@ -6,17 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from docpager.batch.results import SCHEMA
 from docpager.render.terminal import plural, printable
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     Document,
     JSONValue,
 )
 
 if TYPE_CHECKING:
-    from docpager.memory.archive import ArchiveStatus
+    from docpager.stores.duckdb.reader import ArchiveStatus
 
 
 def document_record(document: Document) -> dict[str, JSONValue]:

@@ -8,17 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from docpager.render.terminal import cut, printable, say
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     JSONValue,
 )
 
 if TYPE_CHECKING:
-    from docpager.comparison import Comparison
-    from docpager.estimate import Estimate
-    from docpager.summary import BatchSummary
+    from docpager.batch.comparison import Comparison
+    from docpager.batch.estimate import Estimate
+    from docpager.batch.summary import BatchSummary
 
 _LEFT_OVER = 120
 """Characters of an answer in a list."""
@@ -134,7 +131,7 @@ def estimate_text(found: Estimate) -> str:
 
 def comparison_text(found: Comparison) -> str:
     """What got worse, what got better, what changed, and the numbers."""
-    from docpager.comparison import number_rows, titled
+    from docpager.batch.comparison import number_rows, titled
 
     lines = _columns([["", "before", "after", "change"], *map(list, number_rows(found))])
     for title, changes in titled(found):

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from docpager.batch.results import SCHEMA
 from docpager.render.archive import failures_text
 from docpager.render.terminal import plural
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     IngestReport,
     JSONValue,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from docpager.batch.results import SCHEMA
 from docpager.render.terminal import printable
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     JSONValue,
 )
 
 if TYPE_CHECKING:
-    from docpager.models.inventory import Inventory
+    from docpager.models.embedded.inventory import Inventory
 
 
 def inventory_record(inventory: Inventory) -> dict[str, JSONValue]:

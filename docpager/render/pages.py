@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from docpager.places import passage_place
+from docpager.batch.results import SCHEMA
+from docpager.locations import passage_place
 from docpager.render.terminal import printable, wrap
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     Document,
     JSONValue,
     PageText,
     ResultPage,
 )
-
-if TYPE_CHECKING:
-    pass
 
 PAGE_BREAK = "\f"
 """What `read` puts between two pages."""

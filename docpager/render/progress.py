@@ -9,9 +9,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from docpager.render.terminal import printable, say
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     IngestCounts,
 )

@@ -7,15 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from docpager.render.terminal import cut, fitted, printable, say
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     JSONValue,
 )
 
 if TYPE_CHECKING:
-    from docpager.runs import Run
+    from docpager.agent.runs import Run
 
 _LINES = 6
 """Lines of an event's text that are shown unless all are asked for."""

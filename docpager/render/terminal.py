@@ -7,19 +7,12 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import click
 
-from docpager.results import SCHEMA as SCHEMA
-from docpager.results import answer_record as answer_record
-from docpager.results import citation_record as citation_record
 from docpager.types import (
     JSONValue,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def write(text: str) -> None:

@@ -3,13 +3,7 @@
 Everything heavy is imported where it is used, so that a command loads what it needs and no more.
 """
 
-from docpager.wiring.archives import (
-    open_archive,
-    remove_documents,
-    run_folders,
-    search_page,
-    side_folder,
-)
+from docpager.wiring.batches import estimate_batch, run_batch
 from docpager.wiring.chats import (
     UNKNOWN_WINDOW,
     OpenModel,
@@ -30,33 +24,41 @@ from docpager.wiring.endpoints import (
 )
 from docpager.wiring.ingests import IngestProgress, RecognitionProgress, ingest_into, worker_count
 from docpager.wiring.questions import (
-    Attempt,
+    QuestionRunner,
     QuestionTask,
+    RunOutcome,
     Say,
-    Shared,
-    Workplace,
+    SharedLimits,
     drop_runs,
     load_ahead,
-    open_workplace,
+    open_runner,
     question_bounds,
     question_task,
     silent,
+)
+from docpager.wiring.stores import (
+    open_store,
+    remove_documents,
+    run_folders,
+    search_page,
+    side_folder,
 )
 from docpager.wiring.weights import obtain_weights, remove_weights, take_inventory
 
 __all__ = [
     "EMBEDDED",
     "UNKNOWN_WINDOW",
-    "Attempt",
     "IngestProgress",
     "OpenModel",
+    "QuestionRunner",
     "QuestionTask",
     "RecognitionProgress",
+    "RunOutcome",
     "Say",
-    "Shared",
-    "Workplace",
+    "SharedLimits",
     "check_same_model",
     "drop_runs",
+    "estimate_batch",
     "greet",
     "in_mode",
     "ingest_into",
@@ -68,9 +70,9 @@ __all__ = [
     "matching_embedder",
     "model_name",
     "obtain_weights",
-    "open_archive",
     "open_model",
-    "open_workplace",
+    "open_runner",
+    "open_store",
     "price_of",
     "probed_identity",
     "question_bounds",
@@ -78,6 +80,7 @@ __all__ = [
     "remove_documents",
     "remove_weights",
     "required_price",
+    "run_batch",
     "run_folders",
     "search_page",
     "side_folder",

@@ -12,7 +12,6 @@ from docpager.config import Config
 from docpager.errors import BudgetReached, ModelError, UserError
 from docpager.messages import ChatRequest, ModelInfo, UserMessage
 from docpager.types import ToolMode
-from docpager.wiring.archives import side_folder
 from docpager.wiring.endpoints import (
     EMBEDDED,
     is_embedded,
@@ -20,6 +19,7 @@ from docpager.wiring.endpoints import (
     make_endpoint,
     require_endpoint,
 )
+from docpager.wiring.stores import side_folder
 
 if TYPE_CHECKING:
     from docpager.models.cache import CallCache
@@ -77,7 +77,7 @@ def model_name(config: Config) -> str:
     Raises:
         UserError: there is neither; the message names the ways.
     """
-    from docpager.models.inventory import runtime_installed
+    from docpager.models.embedded.inventory import runtime_installed
 
     if config.model is not None:
         return config.model
@@ -108,7 +108,7 @@ def open_model(
     """
     name = model_name(config)
     if is_embedded(name) and config.replay:
-        from docpager.models.weights import name_of
+        from docpager.models.embedded.weights import name_of
 
         yield _embedded(config, name_of(name), make_endpoint(config))
     elif is_embedded(name):
@@ -122,9 +122,9 @@ def open_model(
 
 @contextmanager
 def _embedded_model(config: Config, name: str) -> Iterator[OpenModel]:
+    from docpager.models.embedded.server import EmbeddedServer
+    from docpager.models.embedded.weights import choose
     from docpager.models.endpoint import Endpoint
-    from docpager.models.local import EmbeddedServer
-    from docpager.models.weights import choose
 
     clock = SystemClock()
     chosen = choose(name, config.cache_dir)
@@ -211,7 +211,7 @@ def in_mode(chat: Chat, mode: ToolMode, window: int) -> Chat:
 
             return TextChat(chat)
         case "guided":
-            from docpager.models.guided import GuidedChat
+            from docpager.models.guided.chat import GuidedChat
 
             return GuidedChat(chat, window)
         case _:

@@ -66,7 +66,7 @@ def check_same_model(kept: EmbedderIdentity, given: EmbedderIdentity) -> None:
     Raises:
         UserError: name, dimension or probe differ.
     """
-    from docpager.memory.vectors import check_identity, check_probe
+    from docpager.retrieval.vectors import check_identity, check_probe
 
     check_identity(kept, given)
     check_probe(kept, given)

@@ -6,18 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import FailureReason, UserError
 from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestReport
-
-if TYPE_CHECKING:
-    pass
-from docpager.clocks import SystemClock
-from docpager.wiring.archives import lock_wait
 from docpager.wiring.embedders import STATIC, embedder_name, matching_embedder, probed_identity
 from docpager.wiring.endpoints import make_counter
+from docpager.wiring.stores import lock_wait
 
 CHUNK_MODEL = "gpt-4o"
 """Whose tokens passages are measured in: one measure for an archive, whoever is asked later."""
@@ -37,15 +33,15 @@ def ingest_into(
     retry_failed: bool = False,
 ) -> IngestReport:
     """Bring the archive up to date with files and folders."""
-    from docpager.documents import ocr
-    from docpager.documents.ignoring import Selection
     from docpager.documents.loaders import ParseTask, SizeLimits
-    from docpager.documents.pdf_options import PdfOptions
-    from docpager.documents.readers import reader_versions, recogniser_versions
+    from docpager.documents.pdf import ocr
+    from docpager.documents.pdf.options import PdfOptions
     from docpager.documents.sandbox import Limits, Sandbox
-    from docpager.ingest import Options, ingest
-    from docpager.memory.writer import open_writer
-    from docpager.plan import Retries
+    from docpager.documents.versions import reader_versions, recogniser_versions
+    from docpager.ingest.ignore import Selection
+    from docpager.ingest.plan import Retries
+    from docpager.ingest.run import Options, ingest
+    from docpager.stores.duckdb.writer import open_writer
 
     if config.ocr and not ocr.is_installed():
         raise UserError(
@@ -127,7 +123,7 @@ def _kept(
 ) -> tuple[EmbedderIdentity | None, tuple[Document, ...], frozenset[str]]:
     """Which embedder made the archive, its documents, and the names of those with a page that has
     one of the flags; it gets the newest schema on the way."""
-    from docpager.memory.writer import open_writer
+    from docpager.stores.duckdb.writer import open_writer
 
     if not config.archive.exists():
         return None, (), frozenset()

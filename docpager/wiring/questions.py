@@ -14,21 +14,21 @@ from docpager.config import Config
 from docpager.errors import Bound, NothingToDo, UserError
 from docpager.messages import ModelInfo
 from docpager.types import Answer, JSONValue
-from docpager.wiring.archives import EMPTY, lock_wait, open_archive, side_folder
 from docpager.wiring.chats import OpenModel, model_name, open_model
 from docpager.wiring.embedders import matching_embedder
 from docpager.wiring.endpoints import make_counter, required_price
 from docpager.wiring.run_models import RunModels
-from docpager.wiring.traces import also_traced
+from docpager.wiring.stores import EMPTY, lock_wait, open_store, side_folder
+from docpager.wiring.traces import opened_trace
 
 if TYPE_CHECKING:
     from docpager.agent.trace import Trace
-    from docpager.memory.archive import Archive
     from docpager.memory.session import Session
+    from docpager.models.budget import Budget
     from docpager.models.cache import CallCache
-    from docpager.models.purse import Purse
     from docpager.models.throttle import Throttle
     from docpager.protocols import Clock, Embedder
+    from docpager.stores.duckdb.reader import DuckDBReader
 
 Say = Callable[[str], None]
 """Told a message for whoever is watching."""
@@ -50,9 +50,9 @@ class QuestionTask:
         Raises:
             DocpagerError: whatever stands in the way before the model is asked.
         """
-        with open_workplace(self.config) as place:
-            say(place.introduction)
-            return place.attempt(question, watchers).answer
+        with open_runner(self.config) as runner:
+            say(runner.introduction)
+            return runner.answer(question, watchers).answer
 
 
 def question_task(config: Config) -> QuestionTask:
@@ -61,15 +61,15 @@ def question_task(config: Config) -> QuestionTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedLimits:
     """What the questions of a batch share beside archive and model."""
 
     throttle: Throttle
-    purse: Purse
+    budget: Budget
 
 
 @contextmanager
-def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Workplace]:
+def open_runner(config: Config, shared: SharedLimits | None = None) -> Iterator[QuestionRunner]:
     """Model, embedder and cache, opened once for as many questions as are asked until the end.
 
     Raises:
@@ -79,12 +79,12 @@ def open_workplace(config: Config, shared: Shared | None = None) -> Iterator[Wor
         option = "--question-max-cost" if shared else "--max-cost"
         required_price(config, model_name(config), option)
     throttle = shared.throttle if shared else None
-    with open_archive(config) as archive:
+    with open_store(config) as archive:
         if archive.passage_count == 0:
             raise NothingToDo(EMPTY)
         embedder = matching_embedder(config, archive.embedder_identity(), throttle)
         with open_cache(config) as cache, open_model(config, cache, throttle) as model:
-            yield Workplace(config, model, embedder, archive, cache, shared)
+            yield QuestionRunner(config, model, embedder, archive, cache, shared)
 
 
 def load_ahead(config: Config) -> None:
@@ -102,11 +102,11 @@ def load_ahead(config: Config) -> None:
     threading.Thread(target=load, name="docpager-loader").start()
 
 
-def drop_runs(config: Config, place: Workplace, asked: int) -> None:
+def drop_runs(config: Config, runner: QuestionRunner, asked: int) -> None:
     """Let old traces go, but none of a batch of so many questions."""
     from docpager.agent.trace import drop_old_runs
 
-    drop_old_runs(place.runs, max(config.keep_runs, asked))
+    drop_old_runs(runner.runs, max(config.keep_runs, asked))
 
 
 @contextmanager
@@ -122,19 +122,19 @@ def open_cache(config: Config) -> Iterator[CallCache | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RunOutcome:
     """What came of a question."""
 
     answer: Answer
-    starved: Bound | None = None
-    """Which bound of a shared purse refused it a call."""
+    refused_by: Bound | None = None
+    """Which bound of a shared budget refused it a call."""
 
 
-class Workplace:
+class QuestionRunner:
     """One archive and one model for many questions; several threads may ask at once.
 
     Each question has its own connection to the archive, its own session, token estimate and
-    clock; weights, connections, cache and purse are shared, and safe for it. The archive is held
+    clock; weights, connections, cache and budget are shared, and safe for it. The archive is held
     until the end, so that all questions are answered over the same content.
     """
 
@@ -143,9 +143,9 @@ class Workplace:
         config: Config,
         model: OpenModel,
         embedder: Embedder,
-        archive: Archive,
+        archive: DuckDBReader,
         cache: CallCache | None,
-        shared: Shared | None,
+        shared: SharedLimits | None,
     ) -> None:
         self._config = config
         self._model = model
@@ -178,29 +178,29 @@ class Workplace:
         Raises:
             UserError: it is; the message has both numbers.
         """
+        from docpager.agent.ask import check_question
         from docpager.agent.trace import MemoryTrace
-        from docpager.ask import check_question
 
         clock = SystemClock()
         models = self._run_models(clock).traced(MemoryTrace())
         check_question(question, models=models, store=self._archive, clock=clock)
 
-    def attempt(self, question: str, watchers: Sequence[Trace] = ()) -> Attempt:
+    def answer(self, question: str, watchers: Sequence[Trace] = ()) -> RunOutcome:
         """Answer one question; `watchers` are told every event of the run.
 
         Raises:
             DocpagerError: whatever stands in the way before the model is asked.
         """
-        from docpager.ask import RunStore, ask
+        from docpager.agent.ask import RunStore, ask
         from docpager.models.cache import CallClock
 
         config = self._config
         clock = WorkClock() if self._cache is None else CallClock(self._cache.began)
         run_models = self._run_models(clock)
         with (
-            self._beside() as archive,
+            self._store_for_thread() as archive,
             open_session(config, clock) as session,
-            also_traced(config.trace) as copies,
+            opened_trace(config.trace) as copies,
         ):
             answer = ask(
                 question,
@@ -218,11 +218,11 @@ class Workplace:
                     (*watchers, *copies),
                 ),
             )
-        return Attempt(answer, run_models.starved)
+        return RunOutcome(answer, run_models.refused_by)
 
-    def _beside(self) -> Archive:
+    def _store_for_thread(self) -> DuckDBReader:
         with self._opening:
-            return self._archive.beside()
+            return self._archive.for_thread()
 
     def cited_text(self, citation: Mapping[str, JSONValue]) -> str | None:
         """The stored page that a citation points into; of a file without pages, the passage."""
@@ -236,8 +236,8 @@ class Workplace:
         return found[0].text if found else None
 
     def _run_models(self, clock: Clock) -> RunModels:
-        purse = self._shared.purse if self._shared else None
-        return RunModels(self._config, self._model, self._embedder, clock, self._cache, purse)
+        budget = self._shared.budget if self._shared else None
+        return RunModels(self._config, self._model, self._embedder, clock, self._cache, budget)
 
 
 @contextmanager

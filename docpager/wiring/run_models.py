@@ -12,11 +12,11 @@ from docpager.wiring.chats import OpenModel, in_mode
 from docpager.wiring.endpoints import EMBEDDED, price_of
 
 if TYPE_CHECKING:
+    from docpager.agent.ask import Models
     from docpager.agent.trace import Trace
-    from docpager.ask import Models
+    from docpager.models.budget import Budget, BudgetedChat
     from docpager.models.cache import CallCache
     from docpager.models.endpoint import TimeLeft
-    from docpager.models.purse import Purse, PursedChat
     from docpager.protocols import Chat, Clock, Embedder
 
 FORCED_ANSWER_SHARE = 0.1
@@ -33,20 +33,20 @@ class RunModels:
         embedder: Embedder,
         clock: Clock,
         cache: CallCache | None,
-        purse: Purse | None,
+        budget: Budget | None,
     ) -> None:
         self._config = config
         self._model = model
         self._embedder = embedder
         self._clock = clock
         self._cache = cache
-        self._purse = purse
-        self._pursed: PursedChat | None = None
+        self._budget = budget
+        self._budgeted: BudgetedChat | None = None
 
     @property
-    def starved(self) -> Bound | None:
-        """Which bound of the shared purse refused a call."""
-        return self._pursed.starved if self._pursed else None
+    def refused_by(self) -> Bound | None:
+        """Which bound of the shared budget refused a call."""
+        return self._budgeted.refused_by if self._budgeted else None
 
     def traced(self, trace: Trace) -> Models:
         """The models of the run that tells `trace`."""
@@ -64,7 +64,7 @@ class RunModels:
 
         if not isinstance(self._embedder, OpenAIEmbedder):
             return self._embedder
-        embedder = self._embedder.telling(work.excuse, time_left)
+        embedder = self._embedder.for_run(work.exclude, time_left)
         if self._cache is None:
             return embedder
         from docpager.models.cache import CachedEmbedder
@@ -72,13 +72,13 @@ class RunModels:
         return CachedEmbedder(embedder, self._cache)
 
     def _chat(self, work: WorkClock, time_left: TimeLeft) -> Chat:
-        """What the meter calls: purse and cache around the wire, as far as there are any."""
-        wire = self._model.wire.for_run(work.excuse, time_left)
+        """What the meter calls: budget and cache around the wire, as far as there are any."""
+        wire = self._model.wire.for_run(work.exclude, time_left)
         chat: Chat = wire
-        if self._purse is not None:
-            from docpager.models.purse import PursedChat
+        if self._budget is not None:
+            from docpager.models.budget import BudgetedChat
 
-            chat = self._pursed = PursedChat(wire, self._purse)
+            chat = self._budgeted = BudgetedChat(wire, self._budget)
         if self._cache is not None:
             from docpager.models.cache import CachedChat, CallClock
 
@@ -98,7 +98,7 @@ class RunModels:
 def _models(
     config: Config, model: OpenModel, chat: Chat, embedder: Embedder, clock: Clock, trace: Trace
 ) -> Models:
-    from docpager.ask import Models
+    from docpager.agent.ask import Models
     from docpager.memory.summary import ExtractiveSummarizer, ModelSummarizer
     from docpager.models.meter import Meter
 

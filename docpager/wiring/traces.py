@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def also_traced(path: Path | None) -> Iterator[tuple[Trace, ...]]:
+def opened_trace(path: Path | None) -> Iterator[tuple[Trace, ...]]:
     """A trace in a file of the person's choice, if there is one."""
     if path is None:
         yield ()

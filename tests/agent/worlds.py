@@ -17,7 +17,7 @@ from docpager.testing import (
     CharacterCounter,
     FrozenClock,
     HashEmbedder,
-    InMemoryArchive,
+    InMemoryStore,
     ScriptedChat,
 )
 from docpager.types import (
@@ -54,10 +54,10 @@ class FreeMeter:
         return None
 
 
-def archive_of(documents: Mapping[str, Sequence[str]], counter: TokenCounter) -> InMemoryArchive:
+def archive_of(documents: Mapping[str, Sequence[str]], counter: TokenCounter) -> InMemoryStore:
     """An archive in which every page is one passage."""
     embedder = HashEmbedder()
-    archive = InMemoryArchive(embedder.identity)
+    archive = InMemoryStore(embedder.identity)
     for name, pages in documents.items():
         parsed = ParsedDocument(
             tuple(PageText(number, text) for number, text in enumerate(pages, 1)), paged=True
@@ -78,9 +78,9 @@ def archive_of(documents: Mapping[str, Sequence[str]], counter: TokenCounter) ->
     return archive
 
 
-def spanning(pages: list[str]) -> InMemoryArchive:
+def spanning(pages: list[str]) -> InMemoryStore:
     """One passage over all pages."""
-    archive = InMemoryArchive(HashEmbedder().identity)
+    archive = InMemoryStore(HashEmbedder().identity)
     text = "\n".join(pages)
     chunk = Chunk(text, 0, len(text), 1, len(pages))
     archive.put_vectors([chunk.text_hash], HashEmbedder().embed([chunk.indexed_text]))

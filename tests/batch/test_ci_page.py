@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docpager.questions import read_questions
+from docpager.batch.questions import read_questions
 from docpager.testing import LoopbackServer
 from tests.batch.desks import FACTS, questions, right
 from tests.desk import parse

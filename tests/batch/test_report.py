@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docpager.report import quote_span, timeline, write_report
+from docpager.batch.report import quote_span, timeline, write_report
 from docpager.types import Citation, JSONValue
 from tests.batch.test_reports import NASTY, answer, question, row, summary
 

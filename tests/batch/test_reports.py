@@ -14,12 +14,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docpager.cli import main
-from docpager.comparison import compare_results, comparison_markdown
-from docpager.errors import Bound, NothingToDo, UserError
-from docpager.junit import write_junit
-from docpager.questions import Question
-from docpager.results import (
+from docpager.batch.comparison import compare_results, comparison_markdown
+from docpager.batch.junit import write_junit
+from docpager.batch.questions import Question
+from docpager.batch.results import (
     Record,
     ResultsFile,
     changed_parts,
@@ -28,7 +26,9 @@ from docpager.results import (
     result_record,
     scored,
 )
-from docpager.summary import BatchSummary, summarise
+from docpager.batch.summary import BatchSummary, summarise
+from docpager.cli import main
+from docpager.errors import Bound, NothingToDo, UserError
 from docpager.types import Answer, AnswerStatus, Citation, PageRef, Usage
 
 NASTY = "a\x00b\x1b[31m ]]> <&\"' \ud800 \U0001f600 \ufffe 灯塔\r\n\t\x85"

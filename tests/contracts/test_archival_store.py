@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docpager.errors import ArchiveError, DocpagerError, UserError
-from docpager.memory.archive import Archive
-from docpager.memory.in_memory import InMemoryArchive
-from docpager.memory.postings import terms
-from docpager.memory.ranking import page_slices, result_page, search
-from docpager.memory.writer import open_writer
 from docpager.protocols import ArchivalStore, ArchiveWriter
+from docpager.retrieval.pages import page_slices, result_page
+from docpager.retrieval.search import search
+from docpager.retrieval.terms import terms
+from docpager.stores.duckdb.reader import DuckDBReader
+from docpager.stores.duckdb.writer import open_writer
+from docpager.stores.in_memory import InMemoryStore
 from docpager.testing import FrozenClock, HashEmbedder
 from docpager.types import Chunk, Document, PageText, ParsedDocument
 
@@ -49,13 +50,13 @@ class FileLibrary:
 
     @contextmanager
     def reading(self) -> Iterator[ArchivalStore]:
-        with Archive.open(self.path, clock=CLOCK) as archive:
+        with DuckDBReader.open(self.path, clock=CLOCK) as archive:
             yield archive
 
 
 class MemoryLibrary:
     def __init__(self, folder: Path) -> None:
-        self.archive = InMemoryArchive(EMBEDDER.identity)
+        self.archive = InMemoryStore(EMBEDDER.identity)
 
     @contextmanager
     def writing(self) -> Iterator[ArchiveWriter]:
@@ -499,6 +500,8 @@ def change(writer: ArchiveWriter, kind: str, name: str, other: str, at: int) -> 
     states = {document.name: document.state for document in writer.documents()}
     if kind in {"move", "touch"} and states.get(name) != "ready":
         return
+    if kind == "copy" and (name == other or states.get(other) != "ready"):
+        return  # a plan makes copies of stored documents alone
     match kind:
         case "move":
             writer.rename(name, row(other, f"moved {at}", mtime_ns=at, reader="r"))

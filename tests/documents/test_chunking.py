@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from docpager.documents.chunking import ChunkSize, chunk_document
 from docpager.documents.outline import Heading, OutlinedDocument
-from docpager.documents.text import read_markdown, read_text
+from docpager.documents.text.reader import read_markdown, read_text
 from docpager.testing import CharacterCounter
 from docpager.types import Chunk, PageText, ParsedDocument
 

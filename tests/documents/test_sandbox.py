@@ -41,7 +41,7 @@ def test_an_item_past_its_deadline_is_killed_and_the_next_go_on() -> None:
 
 SLOW_PAGES = """
 import time
-from docpager.documents.pacing import page_begun, pages_over
+from docpager.documents.progress import page_begun, pages_over
 
 def read(times):
     for number, seconds in enumerate(times[:-1], 1):
@@ -69,7 +69,7 @@ def test_a_page_past_its_deadline_is_named_and_other_times_are_the_files(
 
 SLOW_RECOGNITION = """
 import time
-from docpager.documents.pacing import page_recognised
+from docpager.documents.progress import page_recognised
 
 def read(times):
     for number, seconds in enumerate(times, 1):
@@ -199,7 +199,7 @@ def test_parsing_gives_the_same_whatever_the_number_of_workers(tmp_path: Path) -
 def test_workers_load_neither_the_database_nor_a_model_client() -> None:
     code = (
         "import sys; import docpager.documents.sandbox, docpager.documents.loaders, "
-        "docpager.documents.pdf, docpager.documents.text; "
+        "docpager.documents.pdf.reader, docpager.documents.text.reader; "
         "print(sorted({'duckdb', 'openai', 'click', 'rich', 'xllamacpp'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -181,7 +181,7 @@ def ingested_into(archive: Path, *arguments: str) -> Archived:
         assert process.returncode in {0, 3}, said
         report = json.load(stdout)
     documents = {row["document"]: row for row in shown(archive, "ls")["documents"]}
-    with wiring.open_archive(load({"archive": archive})) as opened:
+    with wiring.open_store(load({"archive": archive})) as opened:
         passages = opened.passages([f"P{number + 1}" for number in range(report["passages"])])
     return Archived(archive, report, said, usage.ru_maxrss / 1024, documents, passages)
 

@@ -15,7 +15,6 @@ from docpager.errors import ModelError
 from docpager.models.embedders import OpenAIEmbedder, StaticEmbedder, _installed_folder
 from docpager.models.endpoint import Endpoint
 from docpager.protocols import Embedder, Vectors
-from docpager.surrogates import repaired
 from docpager.testing import (
     CharacterCounter,
     FrozenClock,
@@ -25,6 +24,7 @@ from docpager.testing import (
     hash_embeddings,
 )
 from docpager.types import PROBE_TEXT
+from docpager.unicode import repaired
 
 STATIC = StaticEmbedder()
 PUBLISHED = Tokenizer.from_file(

@@ -252,7 +252,7 @@ def test_nothing_is_tried_again_when_the_time_of_the_asker_is_up(reply: Loopback
 
     with LoopbackServer(answer) as server:
         made = endpoint(server.base_url, FrozenClock(), timeout_s=20.0)
-        asking = made.telling(lambda seconds: None, lambda: left[-1])
+        asking = made.for_run(lambda seconds: None, lambda: left[-1])
         with pytest.raises(BudgetReached, match=r"--timeout") as caught:
             asking.post("/chat/completions", {"model": "m"}, lambda reply: reply)
         assert caught.value.stopped_by == "time"

@@ -1,4 +1,4 @@
-"""The throttle halves, pauses and grows; the purse holds every call back beforehand."""
+"""The throttle halves, pauses and grows; the budget holds every call back beforehand."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from docpager.clocks import SystemClock, WorkClock
 from docpager.errors import BudgetReached, ModelError
 from docpager.messages import ChatReply, ChatRequest, UserMessage
+from docpager.models.budget import BatchBound, Budget, BudgetedChat
 from docpager.models.endpoint import Endpoint
-from docpager.models.purse import BatchBound, Purse, PursedChat
 from docpager.models.throttle import LongPause, Throttle, WaitInterrupted
 from docpager.testing import (
     FrozenClock,
@@ -29,13 +29,13 @@ REQUEST = ChatRequest((UserMessage("x" * 360),), max_tokens=6)  # 94 tokens as S
 
 
 def good(throttle: Throttle) -> None:
-    with throttle.turn():
-        throttle.eased()
+    with throttle.slot():
+        throttle.succeeded()
 
 
 def bad(throttle: Throttle, delay: float | None = None) -> None:
-    with throttle.turn() as turn:
-        throttle.pressed(turn, delay)
+    with throttle.slot() as turn:
+        throttle.rate_limited(turn, delay)
 
 
 def test_a_refusal_halves_and_good_replies_let_one_more_through() -> None:
@@ -56,23 +56,23 @@ def test_a_refusal_halves_and_good_replies_let_one_more_through() -> None:
 
 def test_refusals_of_calls_that_were_under_way_together_count_once() -> None:
     throttle = Throttle(8, SystemClock())
-    with throttle.turn() as one, throttle.turn() as two, throttle.turn() as three:
+    with throttle.slot() as one, throttle.slot() as two, throttle.slot() as three:
         for turn in (one, two, three):
-            throttle.pressed(turn, None)
+            throttle.rate_limited(turn, None)
     assert throttle.allowed == 4
 
 
 def test_nothing_is_sent_before_the_time_that_was_named() -> None:
     throttle = Throttle(4, SystemClock())
     bad(throttle, 0.2)
-    with throttle.turn() as turn:
+    with throttle.slot() as turn:
         assert turn.waited >= 0.15
 
 
 def test_a_pause_beyond_patience_ends_the_wait_and_says_how_long_it_is() -> None:
     throttle = Throttle(4, FrozenClock())
     bad(throttle, 3600.0)
-    with pytest.raises(LongPause) as caught, throttle.turn(600.0):
+    with pytest.raises(LongPause) as caught, throttle.slot(600.0):
         pass
     assert caught.value.seconds == 3600.0
 
@@ -82,10 +82,10 @@ def test_nobody_waits_beyond_the_end_of_all(delay: float) -> None:
     clock = FrozenClock()
     throttle = Throttle(4, clock, ends_at=10.0)
     throttle.rest(9.0)
-    with pytest.raises(BatchBound), throttle.turn() as turn:
-        throttle.pressed(turn, delay)
+    with pytest.raises(BatchBound), throttle.slot() as turn:
+        throttle.rate_limited(turn, delay)
         throttle.rest(delay)
-    with pytest.raises(BatchBound), throttle.turn(600.0):
+    with pytest.raises(BatchBound), throttle.slot(600.0):
         pass
     assert clock.monotonic() == 9.0
 
@@ -101,7 +101,7 @@ def test_who_is_interrupted_no_longer_waits_but_may_send_what_need_not_wait() ->
         except WaitInterrupted as error:
             heard.append(type(error))
 
-    with throttle.turn():
+    with throttle.slot():
         waiting = threading.Thread(target=wait)
         waiting.start()
         stop.set()
@@ -141,7 +141,7 @@ def test_no_more_are_in_flight_than_allowed() -> None:
 
     def send() -> None:
         for _ in range(5):
-            with throttle.turn():
+            with throttle.slot():
                 with lock:
                     flying[0] += 1
                     most[0] = max(most[0], flying[0])
@@ -169,7 +169,9 @@ def test_what_is_waited_for_a_rate_limit_is_told_and_not_counted() -> None:
     before = work.monotonic()
     with LoopbackServer(replies) as server:
         endpoint = Endpoint(server.base_url, None, clock=clock, throttle=Throttle(4, clock))
-        endpoint.telling(work.excuse).post("/chat/completions", {"model": "m"}, lambda reply: reply)
+        endpoint.for_run(work.exclude).post(
+            "/chat/completions", {"model": "m"}, lambda reply: reply
+        )
         endpoint.close()
     assert sum(clock.slept) == 120
     assert work.monotonic() - before < 0  # two minutes less than the real time that went by
@@ -177,36 +179,40 @@ def test_what_is_waited_for_a_rate_limit_is_told_and_not_counted() -> None:
 
 def test_a_call_that_could_go_beyond_the_bound_is_not_made() -> None:
     inner = ScriptedChat([ChatReply(say("a"), Usage(60, 0, 4))] * 9)
-    chat = PursedChat(inner, Purse(max_tokens=250))
+    chat = BudgetedChat(inner, Budget(max_tokens=250))
     for _ in range(3):
         chat.complete(REQUEST)
     with pytest.raises(BudgetReached) as caught:
         chat.complete(REQUEST)
-    assert (caught.value.stopped_by, chat.starved, len(inner.requests)) == ("tokens", "tokens", 3)
+    assert (caught.value.stopped_by, chat.refused_by, len(inner.requests)) == (
+        "tokens",
+        "tokens",
+        3,
+    )
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=12), st.integers(100, 600))
 def test_however_many_ask_at_once_the_bound_holds(sizes: list[int], most: int) -> None:
-    purse = Purse(Price(1000.0, 1000.0), max_cost=most / 1000)
+    budget = Budget(Price(1000.0, 1000.0), max_cost=most / 1000)
 
     def spend(size: int) -> None:
         reply = ChatReply(say("a"), Usage(size, 0, 0))
-        chat = PursedChat(ScriptedChat([reply]), purse)
+        chat = BudgetedChat(ScriptedChat([reply]), budget)
         try:
             chat.complete(REQUEST)
         except BudgetReached:
-            assert (purse.spent.cost_usd or 0) + 0.1 > most / 1000
+            assert (budget.spent.cost_usd or 0) + 0.1 > most / 1000
 
     threads = [threading.Thread(target=spend, args=(size,)) for size in sizes]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (purse.spent.cost_usd or 0) <= most / 1000
+    assert (budget.spent.cost_usd or 0) <= most / 1000
 
 
 def test_what_was_held_for_a_call_that_failed_is_free_again() -> None:
-    chat = PursedChat(ScriptedChat([ModelError("down"), say("a")]), Purse(max_tokens=110))
+    chat = BudgetedChat(ScriptedChat([ModelError("down"), say("a")]), Budget(max_tokens=110))
     with pytest.raises(ModelError):
         chat.complete(REQUEST)
     assert chat.complete(REQUEST).message.text == "a"
@@ -214,17 +220,17 @@ def test_what_was_held_for_a_call_that_failed_is_free_again() -> None:
 
 def test_the_end_of_one_question_is_not_the_end_of_all() -> None:
     inner = ScriptedChat([BudgetReached("time", "up"), BatchBound("time", "up")])
-    chat = PursedChat(inner, Purse())
-    for starved in (None, "time"):
+    chat = BudgetedChat(inner, Budget())
+    for refused_by in (None, "time"):
         with pytest.raises(BudgetReached):
             chat.complete(REQUEST)
-        assert chat.starved == starved
+        assert chat.refused_by == refused_by
 
 
 def test_without_a_price_only_tokens_are_bounded() -> None:
-    purse = Purse(max_cost=0.000001)
-    PursedChat(ScriptedChat([say("a")]), purse).complete(REQUEST)
-    assert purse.spent.cost_usd is None
+    budget = Budget(max_cost=0.000001)
+    BudgetedChat(ScriptedChat([say("a")]), budget).complete(REQUEST)
+    assert budget.spent.cost_usd is None
 
 
 def test_a_price_counts_cached_tokens_apart() -> None:

@@ -1,0 +1,1 @@
+"""Many questions from a file: asked, scored, kept, summed up, compared, reported."""

@@ -1,0 +1,391 @@
+"""The report of a batch for people: one HTML file that opens from disk and fetches nothing."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from docpager.agent.runs import Event
+from docpager.batch.metrics import METRICS
+from docpager.batch.questions import Question
+from docpager.batch.results import Record, metric_value, was_judged
+from docpager.batch.summary import BatchSummary
+from docpager.errors import UserError
+from docpager.locations import section_place
+from docpager.types import JSONValue
+from docpager.unicode import legal_xml
+
+_BINS = 12
+_DETAIL = 240
+"""Characters of an event that are shown."""
+_NOTES = ("core_memory_append", "core_memory_replace", "archival_memory_insert")
+_KINDS = {
+    "archival_memory_search": "search",
+    "conversation_search": "search",
+    "read_document": "read",
+    "send_message": "answer",
+    "evict_messages": "flush",
+    **dict.fromkeys(_NOTES, "note"),
+}
+_USER_KINDS = ("pressure", "nudge", "failure", "upload", "summary")
+
+
+def write_report(
+    path: Path,
+    questions: Sequence[Question],
+    record_of: Callable[[str], Record | None],
+    summary: BatchSummary,
+    *,
+    events_of: Callable[[str], Sequence[Event]],
+    page_of: Callable[[Mapping[str, JSONValue]], str | None],
+    failed: Mapping[str, str] | None = None,
+) -> None:
+    """Write the report of `questions` in their order, those without a result too.
+
+    Args:
+        record_of: A question's result by its id.
+        events_of: What happened in a run, by its id; nothing where its trace is gone.
+        page_of: The stored text that a citation points into.
+        failed: By its id, why a question that was asked has no new result.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    pages: dict[str, str] = {}
+    rows = []
+    model = ""
+    for question in questions:
+        record, why = record_of(question.id), (failed or {}).get(question.id)
+        if record is None:
+            row = _row_without_result(question)
+        else:
+            model = str(record["model"])
+            events = events_of(str(record["run_id"])) if record["run_id"] else ()
+            row = _row(question, record, summary, events, page_of, pages)
+        rows.append(row if why is None else {**row, "outcome": "error", "error": why})
+    data: dict[str, JSONValue] = {
+        "summary": _heading(summary, model),
+        "metrics": [name for name in METRICS if summary.groups["all"].scores[name].n],
+        "tags": [
+            {
+                "name": tag,
+                "questions": group.questions,
+                "passed": group.passed,
+                "scores": {
+                    name: {"mean": score.mean, "n": score.n} for name, score in group.scores.items()
+                },
+            }
+            for tag, group in summary.groups.items()
+        ],
+        "questions": [*rows],
+        "pages": {**pages},
+    }
+    template = importlib.resources.files("docpager.batch").joinpath("report.html")
+    page = template.read_text(encoding="utf-8")
+    page = page.replace("<!--charts-->", "\n".join(_charts(summary, rows)))
+    # Within a script element only `</script` and `<!--` would end or hide it.
+    embedded = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    page = page.replace("<!--data-->", embedded)
+    try:
+        path.write_text(page, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}). Name another with --report."
+        ) from error
+
+
+def _heading(summary: BatchSummary, model: str) -> dict[str, JSONValue]:
+    everything = summary.groups["all"]
+    faults = summary.errors or summary.skipped or summary.missing
+    if summary.below_threshold:
+        verdict = f"below the threshold of {summary.fail_under:g}"
+    elif faults:
+        verdict = "not all questions were answered"
+    else:
+        verdict = "above the threshold" if summary.fail_under is not None else "all were asked"
+    mean = summary.mean.mean
+    totals: list[JSONValue] = [
+        ["questions", f"{summary.questions}", ""],
+        ["passed", f"{everything.passed}", "good"],
+        ["failed", f"{everything.failed}", "bad" if everything.failed else ""],
+        [f"mean {summary.metric} (n {summary.mean.n})", "–" if mean is None else f"{mean:.3f}", ""],
+        ["tokens", f"{summary.prompt_tokens + summary.completion_tokens:,}", ""],
+        ["USD", "unknown" if summary.cost_usd is None else f"{summary.cost_usd:.4f}", ""],
+        ["calls made", f"{summary.calls:,}", ""],
+    ]
+    if faults:
+        totals.append(["errors", f"{summary.errors}", "bad" if summary.errors else ""])
+        totals.append(["not asked", f"{summary.skipped + summary.missing}", "warn"])
+    return {
+        "verdict": verdict,
+        "verdict_good": not (summary.below_threshold or faults),
+        "model": model,
+        "metric": summary.metric,
+        "pass_at": summary.pass_at,
+        "totals": totals,
+    }
+
+
+def _row(
+    question: Question,
+    record: Record,
+    summary: BatchSummary,
+    events: Sequence[Event],
+    page_of: Callable[[Mapping[str, JSONValue]], str | None],
+    pages: dict[str, str],
+) -> dict[str, JSONValue]:
+    usage = cast("dict[str, float | None]", record["usage"])
+    citations = cast("list[Record]", record["citations"])
+    return {
+        **_asked(question),
+        "outcome": _outcome(record),
+        "status": record["status"],
+        "answer": record["answer"],
+        "error": record["error"],
+        "scores": record["scores"],
+        "value": metric_value(record, summary.metric),
+        "tokens": int((usage["prompt_tokens"] or 0) + (usage["completion_tokens"] or 0)),
+        "cost": usage["cost_usd"],
+        "seconds": record["elapsed_s"],
+        "citations": [_citation(citation, page_of, pages) for citation in citations],
+        "timeline": [*timeline(events)],
+        "run": record["run_id"],
+    }
+
+
+def _row_without_result(question: Question) -> dict[str, JSONValue]:
+    return {
+        **_asked(question),
+        "outcome": "left out",
+        "status": "no result",
+        "answer": "",
+        "error": "not asked: the batch was stopped before",
+        "scores": {},
+        "value": None,
+        "tokens": None,
+        "cost": None,
+        "seconds": None,
+        "citations": [],
+        "timeline": [],
+        "run": None,
+    }
+
+
+def _asked(question: Question) -> dict[str, JSONValue]:
+    expected = [*question.expected] or [question.expected_status or ""]
+    return {
+        "id": question.id,
+        "question": question.text,
+        "tags": [*question.tags],
+        "expected": [text for text in expected if text],
+    }
+
+
+def _outcome(record: Record) -> str:
+    if not was_judged(record):
+        return "error" if record["status"] == "model_error" else "left out"
+    passed = cast("dict[str, JSONValue]", record["scores"])["passed"]
+    return "unscored" if passed is None else "passed" if passed else "failed"
+
+
+def _place(citation: Record) -> str:
+    document, page = str(citation["document"]), citation["page"]
+    if page is not None:
+        return f"{document} p. {page}"
+    section, line = citation["section"], citation["line"]
+    return section_place(
+        document,
+        section if isinstance(section, str) else None,
+        line if isinstance(line, int) else None,
+    )
+
+
+def _citation(
+    citation: Record,
+    page_of: Callable[[Mapping[str, JSONValue]], str | None],
+    pages: dict[str, str],
+) -> dict[str, JSONValue]:
+    # A file without pages is shown by the passage that was cited.
+    place = citation["page"] if citation["page"] is not None else citation["passage_id"]
+    key = f"{citation['document']}#{place}"
+    if key not in pages:
+        text = page_of(citation)
+        if text is not None:
+            pages[key] = text
+    span = quote_span(str(citation["quote"]), pages.get(key, ""))
+    return {
+        "place": _place(citation),
+        "quote": citation["quote"],
+        "verified": citation["verified"],
+        "problem": citation["problem"],
+        "page": key if key in pages else None,
+        "span": None if span is None else [*span],
+    }
+
+
+def quote_span(quote: str, text: str) -> tuple[int, int] | None:
+    """Where the quote stands in the text, in UTF-16 units as JavaScript counts; line breaks,
+    hyphens at line ends and the kinds of quotation marks do not matter."""
+    words = quote.split()
+    if not words:
+        return None
+    patterns = [re.sub("[\"'“”‘’„«»]", "[\"'“”‘’„«»]", re.escape(word)) for word in words]
+    found = re.search(r"\s+".join(patterns), text)
+    if found is None:
+        letters = [
+            re.escape(sign) for sign in "".join(words) if sign.isalnum() or "一" <= sign <= "鿿"
+        ]
+        found = re.search(r"[^\w]*".join(letters[:400]), text) if letters else None
+    if found is None:
+        return None
+    return _units(text[: found.start()]), _units(text[: found.end()])
+
+
+def _units(text: str) -> int:
+    return len(text) + sum(sign > "\uffff" for sign in text)
+
+
+# -- the run --------------------------------------------------------------------------------------
+
+
+def timeline(events: Sequence[Event]) -> list[JSONValue]:
+    """A run as its searches, pages read, notes, warnings and flushes, in order."""
+    shown: list[dict[str, JSONValue]] = []
+    calls: list[dict[str, JSONValue]] = []
+    for event in events:
+        role, kind = event.get("role"), event.get("kind")
+        if event.get("event") == "message" and role == "assistant":
+            given = event.get("calls")
+            calls = [call for call in given if isinstance(call, dict)] if given else []  # type: ignore[union-attr]
+        elif event.get("event") == "message" and role == "tool":
+            call = calls.pop(0) if calls else {}
+            shown.append(_call_entry(event, call))
+        elif event.get("event") == "message" and role == "user" and kind in _USER_KINDS:
+            shown.append(_entry(str(kind), str(kind), str(event.get("text", ""))))
+        elif event.get("event") == "flush":
+            counts = f"{event.get('evicted_messages')} messages, {event.get('before')} -> "
+            counts += f"{event.get('after')} tokens"
+            shown.append(_entry("flush", "flush", f"{counts}: {event.get('summary')}"))
+        elif event.get("event") == "forced":
+            shown.append(_entry("nudge", "answer demanded", str(event.get("stopped_by") or "")))
+    return [*shown]
+
+
+def _call_entry(event: Event, call: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
+    name = str(event.get("name"))
+    try:
+        arguments = json.loads(str(call.get("arguments") or "{}"))
+    except ValueError:
+        arguments = {}
+    given = arguments if isinstance(arguments, dict) else {}
+    what = [
+        str(given[key])
+        for key in ("query", "document", "content", "new_content", "message")
+        if given.get(key)
+    ]
+    page = f" (page {given['page']})" if given.get("page") is not None else ""
+    first = str(event.get("text", "")).partition("\n")[0]
+    entry = _entry(_KINDS.get(name, "call"), f"{name}{page}", f"{' '.join(what)} — {first}")
+    return {**entry, "failed": bool(event.get("failed"))}
+
+
+def _entry(kind: str, label: str, detail: str) -> dict[str, JSONValue]:
+    line = " ".join(detail.split())
+    return {
+        "kind": kind,
+        "label": label,
+        "detail": line if len(line) <= _DETAIL else f"{line[:_DETAIL]}…",
+        "failed": False,
+    }
+
+
+# -- charts ---------------------------------------------------------------------------------------
+
+
+def _charts(summary: BatchSummary, rows: Sequence[Mapping[str, JSONValue]]) -> list[str]:
+    scored = {
+        tag: group.scores[summary.metric].mean
+        for tag, group in summary.groups.items()
+        if group.scores[summary.metric].mean is not None
+    }
+    ran = [row for row in rows if row["outcome"] != "left out" and row["seconds"] is not None]
+    seconds = [float(cast(float, row["seconds"])) for row in ran]
+    costs = [float(cast(float, row["cost"])) for row in ran if row["cost"] is not None]
+    tokens = [float(cast(float, row["tokens"])) for row in ran]
+    charts = [_bars(f"Mean {summary.metric} by tag", scored)] if scored else []
+    if seconds:
+        charts.append(_histogram("Seconds for a question", seconds))
+        charts.append(
+            _histogram("USD for a question", costs)
+            if costs and max(costs) > 0
+            else _histogram("Tokens for a question", tokens)
+        )
+    return [f'<div class="panel"><h2>{title}</h2>{svg}</div>' for title, svg in charts]
+
+
+def _bars(title: str, values: Mapping[str, float | None]) -> tuple[str, str]:
+    names = map(legal_xml, values)
+    labels = [name if len(name) <= 16 else f"{name[:15]}…" for name in names]
+    return title, _svg(labels, [*values.values()], most=1.0)
+
+
+def _histogram(title: str, values: Sequence[float]) -> tuple[str, str]:
+    low, high = min(values), max(values)
+    width = (high - low) / _BINS or 1.0
+    counts = [0] * (_BINS if high > low else 1)
+    for value in values:
+        counts[min(int((value - low) / width), len(counts) - 1)] += 1
+    labels = [f"{low + width * at:.3g}" for at in range(len(counts))]
+    return title, _svg(labels, [float(count) for count in counts])
+
+
+def _svg(labels: Sequence[str], values: Sequence[float | None], most: float | None = None) -> str:
+    """A bar chart as inline SVG; its colours are those of the page, light or dark."""
+    pygal = _pygal()
+    from pygal.style import Style
+
+    style = Style(
+        background="transparent",
+        plot_background="transparent",
+        foreground="var(--ink)",
+        foreground_strong="var(--ink)",
+        foreground_subtle="var(--line)",
+        colors=("var(--accent)",),
+        opacity=".85",
+        font_family="inherit",
+        label_font_size=13,
+        major_label_font_size=13,
+        guide_stroke_color="var(--line)",
+        major_guide_stroke_color="var(--line)",
+    )
+    chart = pygal.Bar(
+        style=style,
+        js=(),
+        width=480,
+        height=260,
+        show_legend=False,
+        disable_xml_declaration=True,
+        range=(0, most) if most is not None else None,
+        include_x_axis=True,
+        x_label_rotation=30 if len(labels) > 6 else 0,
+        margin=8,
+        explicit_size=False,
+    )
+    chart.x_labels = list(labels)
+    chart.add("", list(values))
+    # What the library says of itself would name places on the network.
+    return re.sub(r"<!--.*?-->", "", str(chart.render(is_unicode=True)), flags=re.S)
+
+
+def _pygal() -> Any:
+    """The library, without the hook for maps of other packages that it puts into every import."""
+    import pygal
+
+    hook = pygal.PluginImportFixer
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, hook)]
+    return pygal

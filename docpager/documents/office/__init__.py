@@ -1,0 +1,1 @@
+"""Office formats: Word, Excel, PowerPoint, OpenDocument, RTF."""

@@ -1,0 +1,1 @@
+"""PDF: text, headings, tables, forms, running heads, quality, character recognition."""

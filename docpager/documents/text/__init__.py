@@ -1,0 +1,1 @@
+"""Text in any charset, delimited and structured data."""

@@ -1,0 +1,1 @@
+"""Files and folders become stored documents: walk, plan, parse, embed, commit."""

@@ -1,0 +1,1 @@
+"""The embedded model: its server, its weights, what of it is on this machine."""

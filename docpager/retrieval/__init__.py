@@ -1,0 +1,1 @@
+"""From a query to a ranked page of passages: pure, over any store."""

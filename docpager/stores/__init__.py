@@ -1,0 +1,1 @@
+"""Archival storage: what keeps documents, passages and vectors behind one protocol."""

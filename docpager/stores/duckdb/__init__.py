@@ -1,0 +1,1 @@
+"""The store in one DuckDB file; the only place that knows DuckDB."""

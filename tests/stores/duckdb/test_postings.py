@@ -1,0 +1,248 @@
+"""Terms and BM25: pure functions, and the laws of packing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from docpager.retrieval.bm25 import idf, saturation, score_texts
+from docpager.retrieval.terms import LONGEST_TERM, terms
+from docpager.stores.duckdb import postings
+from docpager.stores.duckdb.postings import insert_segment, pack, read_postings
+from docpager.types import TermStatistics
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It's 3.5 km", ["it's", "it", "s", "3.5", "3", "5", "km"]),
+        ("foo_bar.baz", ["foo_bar.baz", "foo", "bar", "baz"]),
+        ("2019–2020", ["2019-2020", "2019", "2020"]),
+        ("ＡＢＣ ﬁne Straße", ["abc", "fine", "strasse"]),
+        ("co\u00adop zero\u200bwidth", ["coop", "zerowidth"]),
+        ("GPT4模型", ["gpt4", "模型"]),
+        ("第3季", ["第", "3", "季"]),
+        ("コーヒー", ["コー", "ーヒ", "ヒー"]),
+        ("한국어", ["한국", "국어"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("«Привет», МИР!", ["привет", "мир"]),
+        ("end.", ["end"]),
+        ("-- __ ... \ud800 \x00 🙂", []),
+    ],
+)
+def test_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_a_uuid_is_a_term_whole_and_in_parts() -> None:
+    uuid = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+    assert terms(f"({uuid.upper()})") == [uuid, *uuid.split("-")]
+
+
+@given(st.text())
+def test_terms_are_bounded_storable_and_not_empty(text: str) -> None:
+    for term in terms(text):
+        assert 0 < len(term) <= LONGEST_TERM
+        assert term.encode("utf-8")
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_text_has_the_same_terms_beside_other_text(text: str) -> None:
+    assert terms(f"{text} é") == [*terms(text), "é"]
+
+
+@given(st.text(), st.text())
+def test_terms_of_joined_texts_are_the_terms_of_both(first: str, second: str) -> None:
+    assert terms(f"{first}\n{second}") == terms(first) + terms(second)
+
+
+def test_case_makes_no_difference() -> None:
+    text = "Q3 Report ABC-1 Über ΣΊΣΥΦΟΣ"
+    assert terms(text.upper()) == terms(text.lower()) == terms(text)
+
+
+# ---- scores
+
+
+def test_saturation_is_the_part_of_the_formula_of_the_docstring() -> None:
+    (score,) = 2.0 * saturation([3], [20], average_length=10.0)
+    assert score == pytest.approx(2.0 * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 20 / 10)))
+
+
+@given(st.integers(0, 10_000), st.data())
+def test_rarer_terms_weigh_more_and_none_weighs_nothing(count: int, data: st.DataObject) -> None:
+    frequency = data.draw(st.integers(0, count))
+    assert idf(count, frequency) > 0
+    if frequency:
+        assert idf(count, frequency - 1) > idf(count, frequency)
+
+
+@given(st.integers(1, 50), st.integers(1, 500))
+def test_more_occurrences_score_more_and_longer_passages_less(n: int, length: int) -> None:
+    more, less, longer = saturation([n + 1, n, n], [length, length, length + 1], 100.0)
+    assert more > less > longer > 0
+
+
+def test_texts_are_scored_with_the_statistics_of_another_collection() -> None:
+    statistics = TermStatistics(100, 4.0, {"common": 90, "rare": 1})
+    rare, common, none = score_texts(
+        "rare common rare", ["a rare word", "a common word", "nothing here"], statistics
+    )
+    assert rare > common > none == 0.0
+    expected = math.log1p((100 - 1 + 0.5) / 1.5) * saturation([1], [3], 4.0)
+    assert rare == pytest.approx(float(expected[0]))
+
+
+def test_texts_are_scored_without_any_collection() -> None:
+    empty = TermStatistics(0, 0.0, {})
+    first, second = score_texts("fish", ["blue fish", "sky"], empty)
+    assert first > second == 0.0
+    assert score_texts("fish", ["", "!"], empty) == [0.0, 0.0]
+    assert score_texts("fish", [], empty) == []
+    assert score_texts("", ["blue fish"], empty) == [0.0]
+
+
+# ---- kept in DuckDB
+
+Passages = dict[int, Counter[str]]
+
+
+def store(passages: Passages, segments: list[list[int]]) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE passage (number INTEGER)")
+    for statement in (*postings.SCHEMA, *postings.SIZES):
+        connection.execute(statement)
+    for segment, numbers in enumerate(segments, 1):
+        connection.executemany("INSERT INTO passage VALUES (?)", [[n] for n in numbers])
+        counted = [passages[number] for number in numbers]
+        insert_segment(connection, segment, np.array(numbers, np.int32), counted)
+    return connection
+
+
+def kept(connection: duckdb.DuckDBPyConnection, wanted: list[str]) -> dict[str, dict[int, int]]:
+    found = read_postings(connection, wanted)
+    return {
+        term: dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+        for term, (numbers, counts) in found.items()
+    }
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    documents=st.lists(
+        st.lists(st.lists(st.sampled_from("abcdé")), min_size=1, max_size=3), min_size=1, max_size=8
+    ),
+    data=st.data(),
+)
+def test_packing_changes_no_posting_and_drops_those_of_removed_passages(
+    documents: list[list[list[str]]], data: st.DataObject
+) -> None:
+    passages: Passages = {}
+    segments = []
+    for texts in documents:
+        numbers = range(len(passages) + 1, len(passages) + 1 + len(texts))
+        passages |= {number: Counter(text) for number, text in zip(numbers, texts, strict=True)}
+        segments.append(list(numbers))
+    connection = store(passages, segments)
+    alive = passages
+    for _ in range(2):
+        gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
+        alive = {number: counts for number, counts in alive.items() if number not in gone}
+        connection.execute("DELETE FROM passage WHERE list_contains(?, number)", [sorted(gone)])
+        live = sum(len(counts) for counts in alive.values())
+        pack(connection, live, at_rest=data.draw(st.booleans()))
+        expected = {
+            term: {number: counts[term] for number, counts in alive.items() if term in counts}
+            for term in "abcdé"
+        }
+        found = kept(connection, list("abcdé"))
+        for term in "abcdé":
+            # What is removed may stay a while, what is not must be there.
+            assert {n: c for n, c in found.get(term, {}).items() if n in alive} == expected[term]
+    connection.execute("DELETE FROM passage")
+    pack(connection, 0, at_rest=False)
+    assert kept(connection, list("abcdé")) == {}
+
+
+def sizes(connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
+    """Rows of packed postings, segments of fresh ones, and their rows."""
+    (packed,) = connection.execute("SELECT count(*) FROM posting").fetchall()
+    (fresh,) = connection.execute(
+        "SELECT count(DISTINCT segment), count(*) FROM fresh_posting"
+    ).fetchall()
+    return (*packed, *fresh)
+
+
+def add(connection: duckdb.DuckDBPyConnection, number: int, words: list[str]) -> None:
+    """A passage of those words, in a segment of its own."""
+    connection.execute("INSERT INTO passage VALUES (?)", [number])
+    insert_segment(connection, number, np.array([number], np.int32), [Counter(words)])
+
+
+def test_at_rest_fresh_postings_are_folded_when_they_are_a_tenth_and_merged_before() -> None:
+    connection = store({1: Counter(f"w{at}" for at in range(200))}, [[1]])
+    live = 200
+    pack(connection, live, at_rest=True)
+    assert sizes(connection) == (200, 0, 0)
+    for number in range(2, 12):
+        add(connection, number, ["w1", "x"])
+        live += 2
+        pack(connection, live, at_rest=True)
+        packed, segments, _ = sizes(connection)
+        assert packed == 200
+        assert segments <= 1 + math.log2(live)
+    assert kept(connection, ["w1"]) == {"w1": dict.fromkeys(range(1, 12), 1)}
+    add(connection, 99, ["y"])
+    pack(connection, live + 1, at_rest=True)
+    assert sizes(connection) == (202, 0, 0)
+
+
+def test_between_bursts_nothing_is_folded_that_would_be_folded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(postings, "FRESH_BETWEEN", 5)
+    connection = store({}, [])
+    folded = []
+    for number in range(1, 20):
+        add(connection, number, ["a", f"w{number}"])
+        pack(connection, 2 * number, at_rest=False)
+        if sizes(connection)[1] == 0:
+            folded.append(2 * number)
+    # At first as soon as it is more than is allowed to be fresh, then whenever it has doubled.
+    assert folded == [6, 14, 30]
+    assert kept(connection, ["a"]) == {"a": dict.fromkeys(range(1, 20), 1)}
+
+
+def test_rows_know_how_long_their_lists_are_those_of_an_older_archive_too() -> None:
+    connection = duckdb.connect()
+    for statement in postings.SCHEMA:
+        connection.execute(statement)
+    connection.execute("INSERT INTO posting VALUES ('a', [1, 2, 3], [1, 1, 9]), ('b', [2], [1])")
+    connection.execute("INSERT INTO fresh_posting VALUES (4, 'a', [4, 5], [2, 2])")
+    for statement in postings.SIZES:
+        connection.execute(statement)
+    connection.execute("CREATE TABLE passage AS SELECT i AS number FROM range(1, 6) r(i)")
+    unequal = " UNION ALL ".join(
+        f"SELECT term FROM {table} WHERE size IS DISTINCT FROM len(numbers)"
+        for table in ("posting", "fresh_posting")
+    )
+    for number in range(6, 40):
+        assert connection.execute(unequal).fetchall() == []
+        add(connection, number, ["a", f"w{number}"])
+        pack(connection, 6 + 2 * (number - 5), at_rest=True)
+    assert kept(connection, ["a"])["a"] == {1: 1, 2: 1, 3: 9, 4: 2, 5: 2} | dict.fromkeys(
+        range(6, 40), 1
+    )
+
+
+def test_a_query_of_a_thousand_terms_is_read() -> None:
+    passages: Passages = {1: Counter(["w7"])}
+    connection = store(passages, [[1]])
+    assert kept(connection, [f"w{at}" for at in range(1_000)]) == {"w7": {1: 1}}
+    assert kept(connection, []) == {}
