@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from docpager.archive import answer_question, estimate_batch, ingest_paths, run_batch, search
     from docpager.batch.comparison import Comparison, compare_results
     from docpager.batch.estimate import Estimate
-    from docpager.batch.run import Bounds, Grading, Interrupt, Selection
+    from docpager.batch.run import BatchLimits, Grading, Interrupt, Selection
     from docpager.batch.summary import BatchSummary
     from docpager.config import Config, Settings, load
     from docpager.errors import (
@@ -50,8 +50,8 @@ __all__ = [
     "Answer",
     "ArchiveError",
     "ArchiveLocked",
+    "BatchLimits",
     "BatchSummary",
-    "Bounds",
     "BudgetReached",
     "Citation",
     "Comparison",
@@ -92,7 +92,7 @@ _HOMES = {
         "run_batch",
         "search",
     ),
-    "docpager.batch.run": ("Bounds", "Grading", "Interrupt", "Selection"),
+    "docpager.batch.run": ("BatchLimits", "Grading", "Interrupt", "Selection"),
     "docpager.batch.comparison": ("Comparison", "compare_results"),
     "docpager.config": ("Config", "Settings", "load"),
     "docpager.errors": (

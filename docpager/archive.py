@@ -17,7 +17,7 @@ from docpager.types import Answer, IngestReport, ResultPage, SearchMode
 if TYPE_CHECKING:
     from docpager.agent.trace import Trace
     from docpager.batch.estimate import Estimate
-    from docpager.batch.run import Bounds, Grading, Interrupt, OnResult, Selection
+    from docpager.batch.run import BatchLimits, Grading, Interrupt, OnResult, Selection
     from docpager.batch.summary import BatchSummary
 
 
@@ -113,7 +113,7 @@ def run_batch(
     *,
     grading: Grading | None = None,
     selection: Selection | None = None,
-    bounds: Bounds | None = None,
+    bounds: BatchLimits | None = None,
     jobs: int | None = None,
     junit_xml: str | Path | None = None,
     summary: str | Path | None = None,

@@ -284,9 +284,9 @@ _INGEST_SETTINGS = (
 @click.option(
     "--ocr", is_flag=True, default=None, help="Recognise pages that are pictures (extra `ocr`)."
 )
-@click.option("--file-timeout", type=float, metavar="SECONDS", help="Bound for one file (300).")
-@click.option("--page-timeout", type=float, metavar="SECONDS", help="Bound for one page (60).")
-@click.option("--worker-memory", type=int, metavar="MB", help="Bound for one process (4096).")
+@click.option("--file-timeout", type=float, metavar="SECONDS", help="Limit for one file (300).")
+@click.option("--page-timeout", type=float, metavar="SECONDS", help="Limit for one page (60).")
+@click.option("--worker-memory", type=int, metavar="MB", help="Limit for one process (4096).")
 @click.option("--max-file-size", type=int, metavar="MB", help="Largest file (1024; text 256).")
 @click.option(
     "--max-unpacked-size", type=int, metavar="MB", help="Office files and EPUB unpacked (1024)."
@@ -340,10 +340,10 @@ def ingest(
 @click.argument("question", metavar="QUESTION")
 @_model_options
 @_cache_options
-@click.option("--timeout", type=float, metavar="SECONDS", help="Bound on time.")
-@click.option("--max-steps", type=int, metavar="N", help="Bound on steps.")
-@click.option("--max-tokens", type=int, metavar="N", help="Bound on tokens.")
-@click.option("--max-cost", type=float, metavar="USD", help="Bound on money.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Limit on time.")
+@click.option("--max-steps", type=int, metavar="N", help="Limit on steps.")
+@click.option("--max-tokens", type=int, metavar="N", help="Limit on tokens.")
+@click.option("--max-cost", type=float, metavar="USD", help="Limit on money.")
 @click.option("--seed", type=int, metavar="N", help="Passed to the model.")
 @click.option("--session", metavar="NAME", help="Keep notes and recall under this name.")
 @click.option("--trace", metavar="FILE", help="Write the run's trace here too.")
@@ -466,13 +466,13 @@ _QUESTION_BOUNDS = {
 @click.option("--junit-xml", metavar="FILE", help="Write a report for CI servers.")
 @click.option("--summary", metavar="FILE", help="Write the summary as JSON.")
 @click.option("--report", metavar="FILE.html", help="Write a report for people.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Bound on all tokens.")
-@click.option("--max-cost", type=float, metavar="USD", help="Bound on all money.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="Bound on all time.")
-@click.option("--question-max-tokens", type=int, metavar="N", help="Bound for one question.")
-@click.option("--question-max-cost", type=float, metavar="USD", help="Bound for one question.")
-@click.option("--question-timeout", type=float, metavar="SECONDS", help="Bound for one question.")
-@click.option("--max-steps", type=int, metavar="N", help="Bound on steps for one question.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Limit on all tokens.")
+@click.option("--max-cost", type=float, metavar="USD", help="Limit on all money.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Limit on all time.")
+@click.option("--question-max-tokens", type=int, metavar="N", help="Limit for one question.")
+@click.option("--question-max-cost", type=float, metavar="USD", help="Limit for one question.")
+@click.option("--question-timeout", type=float, metavar="SECONDS", help="Limit for one question.")
+@click.option("--max-steps", type=int, metavar="N", help="Limit on steps for one question.")
 @click.option("--seed", type=int, metavar="N", help="Passed to the model.")
 @click.option("--keep-runs", type=int, metavar="N", help="How many traces to keep.")
 def batch(config: Config, questions: str, output: str | None, **options: Any) -> int:
@@ -485,14 +485,14 @@ def batch(config: Config, questions: str, output: str | None, **options: Any) ->
     from docpager import archive as api
     from docpager import render
     from docpager.batch.estimate import estimate_record
-    from docpager.batch.run import Bounds, Grading, Interrupt, Selection
+    from docpager.batch.run import BatchLimits, Grading, Interrupt, Selection
     from docpager.batch.summary import summary_record
     from docpager.config import revised
 
     own = {name: options.pop(option) for option, name in _QUESTION_BOUNDS.items()}
     config = revised(config, own)
     selection = Selection(options["tags"], options["retry_errors"], options["redo"])
-    bounds = Bounds(
+    bounds = BatchLimits(
         _positive(options["max_tokens"], "--max-tokens"),
         _positive(options["max_cost"], "--max-cost"),
         _positive(options["timeout"], "--timeout"),
@@ -733,7 +733,7 @@ def model(config: Config, check: bool, obtain: str | None, remove: bool) -> int:
 
 @_command(*_MODEL_SETTINGS, "timeout", "embedder")
 @_model_options
-@click.option("--timeout", type=float, metavar="SECONDS", help="Bound on time.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Limit on time.")
 @click.option("--embedder", metavar="NAME", help="`static`, or `openai:MODEL`.")
 def doctor(config: Config) -> int:
     """Check archive, embedder, vocabulary, endpoint and model; each is ok, warn or fail.

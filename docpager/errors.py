@@ -34,7 +34,7 @@ FailureReason = Literal[
 ]
 """Why a document failed to ingest: a closed set, fixed by the command-line contract."""
 
-Bound = Literal["steps", "tokens", "money", "time"]
+Limit = Literal["steps", "tokens", "money", "time"]
 """What can stop a run before the model chose to answer."""
 
 
@@ -92,9 +92,9 @@ class BudgetReached(DocpagerError):
 
     exit_code = 5
 
-    def __init__(self, stopped_by: Bound, message: str) -> None:
+    def __init__(self, stopped_by: Limit, message: str) -> None:
         super().__init__(message)
-        self.stopped_by: Bound = stopped_by
+        self.stopped_by: Limit = stopped_by
 
 
 class NothingToDo(DocpagerError):

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from docpager.errors import Bound
+from docpager.errors import Limit
 from docpager.messages import ChatReply, ChatRequest, Message
 from docpager.types import (
     Chunk,
@@ -205,7 +205,7 @@ class SpendingMeter(Protocol):
     def usage(self) -> Usage:
         """Tokens and money of every endpoint call so far, summaries and guided steps included."""
 
-    def bound_reached(self, prompt_tokens: int, reply_tokens: int) -> Bound | None:
+    def limit_reached(self, prompt_tokens: int, reply_tokens: int) -> Limit | None:
         """Which bound leaves no room for a call of up to so many tokens and a forced answer after
         it; None while there is room."""
 

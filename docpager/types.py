@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from docpager.errors import Bound, FailureReason
+from docpager.errors import FailureReason, Limit
 
 DocumentState = Literal["pending", "ready", "failed", "duplicate"]
 SearchMode = Literal["hybrid", "lexical", "vector"]
@@ -385,7 +385,7 @@ class Answer:
     usage: Usage
     model: str
     tool_mode: ToolMode
-    stopped_by: Bound | None
+    stopped_by: Limit | None
     """Which bound forced the answer, else None."""
     elapsed_s: float
     error: str | None = None

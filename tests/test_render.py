@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from docpager import render
 from docpager.agent.archival import passage_header
 from docpager.agent.runs import Run
-from docpager.errors import Bound
+from docpager.errors import Limit
 from docpager.models.embedded.inventory import take_inventory
 from docpager.stores.duckdb.reader import ArchiveStatus
 from docpager.types import (
@@ -58,7 +58,7 @@ PASSAGE = Passage("P1", "c/a.pdf", "One.\nTwo.", first_page=3, last_page=4)
     [("steps", "max-steps"), ("tokens", "max-tokens"), ("money", "max-cost"), ("time", "timeout")],
 )
 def test_an_answer_that_a_bound_forced_names_the_option_that_raises_it(
-    bound: Bound, option: str
+    bound: Limit, option: str
 ) -> None:
     forced = replace(ANSWER, status="unsupported", stopped_by=bound)
     assert f"(--{option})" in render.answer_text(forced)

@@ -22,7 +22,7 @@ from docpager.agent.functions import (
     functions_of,
 )
 from docpager.agent.trace import Trace
-from docpager.errors import Bound, BudgetReached, ModelError, UserError
+from docpager.errors import BudgetReached, Limit, ModelError, UserError
 from docpager.memory.fifo import FifoQueue
 from docpager.memory.queue_manager import RESULT_SHARE, Flush, QueueManager
 from docpager.memory.session import Session
@@ -173,7 +173,7 @@ class Agent:
         )
         self.check_size(question)
         error: str | None = None
-        stopped_by: Bound | None = None
+        stopped_by: Limit | None = None
         proposed: ProposedAnswer | None = None
         try:
             proposed, stopped_by = self._loop(question)
@@ -185,7 +185,7 @@ class Agent:
         self._trace_answer(answer)
         return answer
 
-    def _loop(self, question: str) -> tuple[ProposedAnswer | None, Bound | None]:
+    def _loop(self, question: str) -> tuple[ProposedAnswer | None, Limit | None]:
         """Step until there is an answer, or a bound forces one."""
         try:
             self._ask(question)
@@ -196,7 +196,7 @@ class Agent:
                 return self._forced("steps"), "steps"
             request = self._prompt()
             prompt_tokens = self._chat.prompt_tokens(request)
-            bound = self._meter.bound_reached(prompt_tokens, request.max_tokens)
+            bound = self._meter.limit_reached(prompt_tokens, request.max_tokens)
             if bound is not None:
                 return self._forced(bound), bound
             try:
@@ -242,7 +242,7 @@ class Agent:
         )
         self._append(self._executor.run(AssistantMessage("", (call,))).turn)
 
-    def _forced(self, bound: Bound | None) -> ProposedAnswer | None:
+    def _forced(self, bound: Limit | None) -> ProposedAnswer | None:
         """The answer given when only `send_message` is offered; None where none came."""
         self._meter.release_reserve()
         self._trace.event("forced", stopped_by=bound)
@@ -315,7 +315,7 @@ class Agent:
         self,
         question: str,
         proposed: ProposedAnswer | None,
-        stopped_by: Bound | None,
+        stopped_by: Limit | None,
         error: str | None,
     ) -> Answer:
         citations = self._citations.check(proposed.citations) if proposed else ()
@@ -470,7 +470,7 @@ def message_fields(message: Message) -> dict[str, object]:
 def _status(
     proposed: ProposedAnswer | None,
     citations: tuple[Citation, ...],
-    stopped_by: Bound | None,
+    stopped_by: Limit | None,
     error: str | None,
 ) -> AnswerStatus:
     if error is not None:

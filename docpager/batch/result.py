@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from docpager.batch.jsonlines import decoded_object, first_problem
-from docpager.errors import Bound
+from docpager.errors import Limit
 from docpager.types import AnswerStatus, JSONValue
 
 _Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -60,11 +60,11 @@ class _Result(_Part):
     usage: _Usage
     model: str
     tool_mode: str
-    stopped_by: Bound | None
+    stopped_by: Limit | None
     elapsed_s: _Amount
     error: str | None
     pages_shown: list[_PageShown]
-    skipped: Bound | None
+    skipped: Limit | None
     fingerprint: str
     tags: list[str]
     expected_status: AnswerStatus | None = None

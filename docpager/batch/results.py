@@ -20,7 +20,7 @@ from docpager.batch.jsonlines import decoded_object
 from docpager.batch.metrics import METRICS, Metric
 from docpager.batch.questions import RESULT_KEYS, Question
 from docpager.batch.scoring import best, contains, document_recall, exact_match, f1, recall
-from docpager.errors import Bound, UserError
+from docpager.errors import Limit, UserError
 from docpager.types import Answer, Citation, JSONValue, PageRef
 
 try:
@@ -85,7 +85,7 @@ def result_record(
     question: Question,
     answer: Answer,
     fingerprint: str,
-    skipped: Bound | None = None,
+    skipped: Limit | None = None,
     stopped_at: float | None = None,
 ) -> Record:
     """A line of results, not scored yet: the answer, then what was given, then what it depends on.
@@ -201,7 +201,7 @@ def _page_refs(places: Iterable[Mapping[str, JSONValue]]) -> list[PageRef]:
 
 _PARTS = ("question", "settings", "model", "archive")
 _OF_MODEL = ("model", "tool_mode", "context_window", "embedder")
-_BOUNDS: dict[Bound, str] = {
+_BOUNDS: dict[Limit, str] = {
     "steps": "max_steps",
     "tokens": "max_tokens",
     "money": "max_cost",
@@ -222,7 +222,7 @@ def fingerprint(question: str, settings: Mapping[str, object], content_hash: str
 
 def bound_value(bound: str, settings: Mapping[str, object]) -> float | None:
     """What one question may take of steps, tokens, USD or seconds; None is no bound."""
-    return cast("float | None", settings.get(_BOUNDS[cast(Bound, bound)]))
+    return cast("float | None", settings.get(_BOUNDS[cast(Limit, bound)]))
 
 
 def changed_parts(before: str, now: str) -> tuple[str, ...]:

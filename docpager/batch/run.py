@@ -27,7 +27,7 @@ from docpager.batch.results import (
     result_record,
     scored,
 )
-from docpager.errors import Bound, BudgetReached, DocpagerError, ModelError, UserError
+from docpager.errors import BudgetReached, DocpagerError, Limit, ModelError, UserError
 from docpager.models.cache import NotRecorded
 from docpager.models.throttle import WaitInterrupted
 from docpager.protocols import Clock
@@ -48,7 +48,7 @@ class Outcome(Protocol):
         """Its answer, also one that says that there is none."""
 
     @property
-    def refused_by(self) -> Bound | None:
+    def refused_by(self) -> Limit | None:
         """Which bound of the batch refused it a call."""
 
 
@@ -77,7 +77,7 @@ class SpendingLimit(Protocol):
     def spent(self) -> Usage:
         """By calls that were made; replayed ones cost nothing."""
 
-    def bound_reached(self, tokens: float, cost: float) -> Bound | None:
+    def limit_reached(self, tokens: float, cost: float) -> Limit | None:
         """Which bound leaves no room for so much more."""
 
 
@@ -103,7 +103,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class BatchLimits:
     """What the whole batch may take; None is no bound."""
 
     max_tokens: int | None = None
@@ -130,7 +130,7 @@ class Ended:
     """How the asking ended."""
 
     asked: int = 0
-    left_for: Bound | None = None
+    left_for: Limit | None = None
     interrupted: bool = False
     stopped: DocpagerError | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -197,7 +197,7 @@ def run(
     answerer: Answerer,
     *,
     budget: SpendingLimit,
-    bounds: Bounds,
+    bounds: BatchLimits,
     grading: Grading,
     jobs: int,
     clock: Clock,
@@ -222,7 +222,7 @@ class _Launch:
         results: ResultsFile,
         answerer: Answerer,
         budget: SpendingLimit,
-        bounds: Bounds,
+        bounds: BatchLimits,
         jobs: int,
         clock: Clock,
     ) -> None:
@@ -257,7 +257,7 @@ class _Launch:
         on_result: OnResult,
     ) -> Ended:
         stopped: DocpagerError | None = None
-        left_for: Bound | None = None
+        left_for: Limit | None = None
         try:
             while interrupt.count < 2:
                 if interrupt.count == 0 and stopped is None and left_for is None:
@@ -294,7 +294,7 @@ class _Launch:
         self._failed[question.line] = (question.id, error)
         return self._failed[min(self._failed)][1]
 
-    def _fill(self) -> Bound | None:
+    def _fill(self) -> Limit | None:
         """Launch what has room; the bound that leaves none for the next, if there is a next.
 
         While something runs the verdict waits: what it takes is known when it is finished.
@@ -309,7 +309,7 @@ class _Launch:
             self._inbox.put(self._waiting.popleft())
         return None
 
-    def _bound(self) -> Bound | None:
+    def _bound(self) -> Limit | None:
         """Which bound one more question would probably go beyond, judged by those finished.
 
         The first is always asked: its own calls are held to the bounds one by one.
@@ -321,14 +321,14 @@ class _Launch:
             ):
                 return "time"
         if not self._finished and not self._running:
-            return self._budget.bound_reached(0.0, 0.0)
+            return self._budget.limit_reached(0.0, 0.0)
         tokens, cost = self._bounds.question_tokens, self._bounds.question_cost
         if self._finished:
             spent_so_far = self._budget.spent
             tokens = spent_so_far.total_tokens / self._finished
             cost = (spent_so_far.cost_usd or 0.0) / self._finished
         likely = self._running + 1
-        return self._budget.bound_reached(likely * tokens, likely * cost)
+        return self._budget.limit_reached(likely * tokens, likely * cost)
 
     def _keep(
         self,
@@ -366,7 +366,7 @@ class _Launch:
             )
         return None
 
-    def _leave(self, bound: Bound, grading: Grading) -> dict[str, str]:
+    def _leave(self, bound: Limit, grading: Grading) -> dict[str, str]:
         """Say of each question that was not asked that it was left for the budget.
 
         A result that is there stays; returns the ids of these with why.
@@ -384,7 +384,7 @@ class _Launch:
         return kept
 
     @staticmethod
-    def _kept_old(unredone: Mapping[str, str], left_for: Bound | None) -> DocpagerError | None:
+    def _kept_old(unredone: Mapping[str, str], left_for: Limit | None) -> DocpagerError | None:
         """What is to be said where old answers stand for questions that were to be redone."""
         if not unredone:
             return None
@@ -396,7 +396,7 @@ class _Launch:
         )
         return ModelError(text) if left_for is None else BudgetReached(left_for, text)
 
-    def _own_bound(self, stopped_by: Bound | None, refused_by: Bound | None) -> float | None:
+    def _own_bound(self, stopped_by: Limit | None, refused_by: Limit | None) -> float | None:
         """The question's own bound that stopped it, if not one of the batch did."""
         if stopped_by is None or stopped_by == refused_by:
             return None
@@ -443,7 +443,7 @@ class _Fault:
     """The outcome of a question at which docpager itself failed."""
 
     answer: Answer
-    refused_by: Bound | None = None
+    refused_by: Limit | None = None
 
 
 def _no_answer(question: Question, error: str, settings: Mapping[str, object]) -> Answer:

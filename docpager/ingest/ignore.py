@@ -56,7 +56,7 @@ def ignored(stack: Iterable[Patterns], parts: Sequence[str], is_folder: bool) ->
     return False
 
 
-class Selection:
+class PathFilter:
     """What `--include` and `--exclude` leave of a folder; patterns hold from that folder down."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:

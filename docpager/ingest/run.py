@@ -31,7 +31,7 @@ from docpager.documents.attachments import with_attachments
 from docpager.documents.formats import READ
 from docpager.documents.loaders import ParsedFile
 from docpager.errors import DocumentError, ModelAuthError, ModelError, NothingToDo
-from docpager.ingest.ignore import Selection
+from docpager.ingest.ignore import PathFilter
 from docpager.ingest.plan import PASSING, Families, Plan, Retries, Step, hash_file, row_of
 from docpager.ingest.walk import FoundFile, Walk, walk
 from docpager.protocols import ArchiveWriter, Clock, Embedder, Vectors
@@ -86,7 +86,7 @@ class FlushAt:
 class Options:
     """What a person may ask of an ingest."""
 
-    selection: Selection = field(default_factory=Selection)
+    selection: PathFilter = field(default_factory=PathFilter)
     prune: bool = False
     """Forget documents whose file is gone from the folders walked."""
     retries: Retries = field(default_factory=Retries)

@@ -24,7 +24,7 @@ from docpager.documents.formats import HEAD_BYTES, by_name, detect
 from docpager.documents.loaders import open_regular
 from docpager.errors import DocumentError, UserError
 from docpager.ingest import ignore
-from docpager.ingest.ignore import Patterns, Selection
+from docpager.ingest.ignore import PathFilter, Patterns
 from docpager.types import Document, LeftOut, LeftOutKind
 
 _SURROGATE_ESCAPES = range(0xDC80, 0xDD00)
@@ -68,7 +68,7 @@ class _Root:
 
 
 def walk(
-    paths: Sequence[str], known: Iterable[Document] = (), selection: Selection | None = None
+    paths: Sequence[str], known: Iterable[Document] = (), selection: PathFilter | None = None
 ) -> Walk:
     """The files under `paths`; names go on from the roots of the documents already `known`.
 
@@ -84,7 +84,7 @@ def walk(
         if not os.path.exists(given):  # noqa: PTH110 - unlike Path.exists it never raises
             raise UserError(f"There is no file or folder {safe_name(given)}. Check the path.")
     roots = _Roots(known)
-    selection = selection or Selection()
+    selection = selection or PathFilter()
     files: dict[str, FoundFile] = {}
     left_out: dict[str, LeftOut] = {}
     folders: list[str] = []
@@ -186,7 +186,7 @@ class _Level:
 class _FolderWalk:
     """The walk through one folder, level by level, without recursion."""
 
-    def __init__(self, folder: Path, root: _Root, selection: Selection) -> None:
+    def __init__(self, folder: Path, root: _Root, selection: PathFilter) -> None:
         self._folder = folder
         self._root = root
         self._selection = selection

@@ -1,4 +1,4 @@
-"""`Budget`: what many runs may spend together, kept to the last call."""
+"""`SharedBudget`: what many runs may spend together, kept to the last call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from docpager.errors import Bound, BudgetReached
+from docpager.errors import BudgetReached, Limit
 from docpager.messages import ChatReply, ChatRequest
 from docpager.protocols import Chat
 from docpager.types import Price, ToolMode, Usage
@@ -16,7 +16,7 @@ class BatchBound(BudgetReached):
     """A bound of many runs together, not of the one that meets it."""
 
 
-class Budget:
+class SharedBudget:
     """Tokens and money of many runs at once, bounded; every call takes its most out beforehand.
 
     Args:
@@ -52,7 +52,7 @@ class Budget:
         with self._changed:
             return self._calls
 
-    def bound_reached(self, tokens: float, cost: float) -> Bound | None:
+    def limit_reached(self, tokens: float, cost: float) -> Limit | None:
         """Which bound leaves no room for so much more; None while there is room."""
         with self._changed:
             return self._lacking(tokens, cost)
@@ -97,24 +97,24 @@ class Budget:
                 usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, cost
             )
 
-    def _lacking(self, tokens: float, cost: float) -> Bound | None:
+    def _lacking(self, tokens: float, cost: float) -> Limit | None:
         if self._max_tokens is not None and self._spent.total_tokens + tokens > self._max_tokens:
             return "tokens"
         if self._max_cost is not None and (self._spent.cost_usd or 0.0) + cost > self._max_cost:
             return "money"
         return None
 
-    def _bound(self, bound: Bound) -> str:
+    def _bound(self, bound: Limit) -> str:
         return f"{self._max_cost:g} USD" if bound == "money" else f"{self._max_tokens} tokens"
 
 
 class BudgetedChat:
     """A `Chat` around the one on the wire, whose calls are paid for out of a shared budget."""
 
-    def __init__(self, inner: Chat, budget: Budget) -> None:
+    def __init__(self, inner: Chat, budget: SharedBudget) -> None:
         self._inner = inner
         self._budget = budget
-        self.refused_by: Bound | None = None
+        self.refused_by: Limit | None = None
         """Which bound of the many runs refused a call."""
 
     @property

@@ -81,7 +81,7 @@ class Meter:
         self._reserve_cost = 0.0
         self._reserve_seconds = 0.0
 
-    def bound_reached(
+    def limit_reached(
         self, prompt_tokens: int, reply_tokens: int
     ) -> Literal["tokens", "money", "time"] | None:
         """Which bound forbids a call of up to that many tokens."""
@@ -127,7 +127,7 @@ class Meter:
         return reply
 
     def _check(self, prompt_tokens: int, reply_tokens: int) -> None:
-        bound = self.bound_reached(prompt_tokens, reply_tokens)
+        bound = self.limit_reached(prompt_tokens, reply_tokens)
         if bound == "time":
             raise BudgetReached(
                 bound, f"The {self._max_seconds:g} seconds allowed are used up. Raise --timeout."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docpager.errors import Bound
+from docpager.errors import Limit
 from docpager.locations import section_place
 from docpager.render.terminal import printable, wrap
 from docpager.types import (
@@ -19,7 +19,7 @@ _STATUS_WORDS = {
     "model_error": "",
 }
 
-_BOUND_WORDS: dict[Bound, str] = {
+_BOUND_WORDS: dict[Limit, str] = {
     "steps": "The last step allowed was reached: more of them (--max-steps) may find more.",
     "tokens": "The bound on tokens was reached: more of them (--max-tokens) may find more.",
     "money": "The bound on money was reached: more of it (--max-cost) may find more.",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from docpager.batch.estimate import Estimate
     from docpager.batch.questions import Question
     from docpager.batch.results import Record, ResultsFile
-    from docpager.batch.run import Bounds, Ended, Grading, Interrupt, OnResult, Selection
+    from docpager.batch.run import BatchLimits, Ended, Grading, Interrupt, OnResult, Selection
     from docpager.batch.summary import BatchSummary
 
 JOBS = 4
@@ -44,7 +44,7 @@ def run_batch(
     *,
     grading: Grading | None,
     selection: Selection | None,
-    bounds: Bounds | None,
+    bounds: BatchLimits | None,
     jobs: int | None,
     junit_xml: str | Path | None,
     summary: str | Path | None,
@@ -57,13 +57,13 @@ def run_batch(
     from docpager.batch import run as batch
     from docpager.batch.questions import read_questions
     from docpager.batch.results import ResultsFile
-    from docpager.models.budget import Budget
+    from docpager.models.budget import SharedBudget
     from docpager.models.throttle import Throttle
 
     # A session would make answers depend on the order in which they come.
     config = replace(config, session=None, trace=None)
     grading, selection = grading or batch.Grading(), selection or batch.Selection()
-    bounds, clock = bounds or batch.Bounds(), SystemClock()
+    bounds, clock = bounds or batch.BatchLimits(), SystemClock()
     began = clock.monotonic()
     asked = read_questions(Path(questions))
     name = model_name(config)
@@ -74,7 +74,9 @@ def run_batch(
     _require_apart({**files, "--archive": config.archive})
     for path in written.values():
         _require_writable(path)
-    budget = Budget(price_of(config, name), max_tokens=bounds.max_tokens, max_cost=bounds.max_cost)
+    budget = SharedBudget(
+        price_of(config, name), max_tokens=bounds.max_tokens, max_cost=bounds.max_cost
+    )
     jobs = jobs or (1 if is_embedded(name) else JOBS)
     stop = interrupt or batch.Interrupt()
     throttle = Throttle(
@@ -203,7 +205,7 @@ def _estimate(config: Config, count: int, done: Sequence[Record]) -> Estimate:
     )
 
 
-def _with_estimate(bounds: Bounds, config: Config, count: int) -> Bounds:
+def _with_estimate(bounds: BatchLimits, config: Config, count: int) -> BatchLimits:
     """The bounds with what a question is likely to take, until some are finished."""
     if not count:
         return bounds

@@ -38,7 +38,7 @@ def ingest_into(
     from docpager.documents.pdf.options import PdfOptions
     from docpager.documents.sandbox import Limits, Sandbox
     from docpager.documents.versions import reader_versions, recogniser_versions
-    from docpager.ingest.ignore import Selection
+    from docpager.ingest.ignore import PathFilter
     from docpager.ingest.plan import Retries
     from docpager.ingest.run import Options, ingest
     from docpager.stores.duckdb.writer import open_writer
@@ -49,7 +49,7 @@ def ingest_into(
             "or leave --ocr out."
         )
     clock, wait_s = SystemClock(), lock_wait(config)
-    selection = Selection(config.include, config.exclude)
+    selection = PathFilter(config.include, config.exclude)
     kept, known, lacking = _kept(config, ocr.MENDS if config.ocr else ())
     embedder = matching_embedder(config, kept)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from docpager.clocks import SystemClock, WorkClock
 from docpager.config import Config
-from docpager.errors import Bound, NothingToDo, UserError
+from docpager.errors import Limit, NothingToDo, UserError
 from docpager.messages import ModelInfo
 from docpager.types import Answer, JSONValue
 from docpager.wiring.chats import OpenModel, model_name, open_model
@@ -24,7 +24,7 @@ from docpager.wiring.traces import opened_trace
 if TYPE_CHECKING:
     from docpager.agent.trace import Trace
     from docpager.memory.session import Session
-    from docpager.models.budget import Budget
+    from docpager.models.budget import SharedBudget
     from docpager.models.cache import CallCache
     from docpager.models.throttle import Throttle
     from docpager.protocols import Clock, Embedder
@@ -65,7 +65,7 @@ class SharedLimits:
     """What the questions of a batch share beside archive and model."""
 
     throttle: Throttle
-    budget: Budget
+    budget: SharedBudget
 
 
 @contextmanager
@@ -126,7 +126,7 @@ class RunOutcome:
     """What came of a question."""
 
     answer: Answer
-    refused_by: Bound | None = None
+    refused_by: Limit | None = None
     """Which bound of a shared budget refused it a call."""
 
 

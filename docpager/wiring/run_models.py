@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from docpager.clocks import WorkClock
 from docpager.config import Config
-from docpager.errors import Bound
+from docpager.errors import Limit
 from docpager.messages import ChatReply, ChatRequest
 from docpager.wiring.chats import OpenModel, in_mode
 from docpager.wiring.endpoints import EMBEDDED, price_of
@@ -14,7 +14,7 @@ from docpager.wiring.endpoints import EMBEDDED, price_of
 if TYPE_CHECKING:
     from docpager.agent.ask import Models
     from docpager.agent.trace import Trace
-    from docpager.models.budget import Budget, BudgetedChat
+    from docpager.models.budget import BudgetedChat, SharedBudget
     from docpager.models.cache import CallCache
     from docpager.models.endpoint import TimeLeft
     from docpager.protocols import Chat, Clock, Embedder
@@ -33,7 +33,7 @@ class RunModels:
         embedder: Embedder,
         clock: Clock,
         cache: CallCache | None,
-        budget: Budget | None,
+        budget: SharedBudget | None,
     ) -> None:
         self._config = config
         self._model = model
@@ -44,7 +44,7 @@ class RunModels:
         self._budgeted: BudgetedChat | None = None
 
     @property
-    def refused_by(self) -> Bound | None:
+    def refused_by(self) -> Limit | None:
         """Which bound of the shared budget refused a call."""
         return self._budgeted.refused_by if self._budgeted else None
 

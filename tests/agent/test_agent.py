@@ -295,7 +295,7 @@ def test_a_step_bound_without_an_answer_is_step_limit() -> None:
 class TokenBound(FreeMeter):
     released = False
 
-    def bound_reached(self, prompt_tokens: int, reply_tokens: int) -> str | None:
+    def limit_reached(self, prompt_tokens: int, reply_tokens: int) -> str | None:
         return "tokens"
 
     def release_reserve(self) -> None:

@@ -47,7 +47,7 @@ class FreeMeter:
 
     usage = Usage()
 
-    def bound_reached(self, prompt_tokens: int, reply_tokens: int) -> None:
+    def limit_reached(self, prompt_tokens: int, reply_tokens: int) -> None:
         return None
 
     def release_reserve(self) -> None:

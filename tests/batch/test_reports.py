@@ -28,7 +28,7 @@ from docpager.batch.results import (
 )
 from docpager.batch.summary import BatchSummary, summarise
 from docpager.cli import main
-from docpager.errors import Bound, NothingToDo, UserError
+from docpager.errors import Limit, NothingToDo, UserError
 from docpager.types import Answer, AnswerStatus, Citation, PageRef, Usage
 
 NASTY = "a\x00b\x1b[31m ]]> <&\"' \ud800 \U0001f600 \ufffe 灯塔\r\n\t\x85"
@@ -69,7 +69,7 @@ def answer(text: str, status: AnswerStatus = "answered", **fields: Any) -> Answe
     return replace(made, **fields)
 
 
-def row(asked: Question, said: Answer, left: Bound | None = None) -> Record:
+def row(asked: Question, said: Answer, left: Limit | None = None) -> Record:
     return scored(result_record(asked, said, "1-2-3-4", left), asked, "f1", 0.6)
 
 

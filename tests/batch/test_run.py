@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import docpager
-from docpager.batch.run import Bounds, Grading, Interrupt, Selection
+from docpager.batch.run import BatchLimits, Grading, Interrupt, Selection
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, call, say, wire_reply
 from docpager.types import Usage
 from tests.batch.desks import Desk, make_desk, model, questions, right
@@ -975,7 +975,7 @@ def test_the_same_from_python(desk: Desk, server: LoopbackServer) -> None:
         tool_mode="tools",
         grading=Grading("contains", 1.0, 0.9),
         selection=Selection(("odd",)),
-        bounds=Bounds(max_tokens=10**6),
+        bounds=BatchLimits(max_tokens=10**6),
         on_result=lambda done, total, record: heard.append((done, total)),
         interrupt=Interrupt(),
     )

@@ -24,7 +24,7 @@ from docpager.errors import (
     NothingToDo,
     UserError,
 )
-from docpager.ingest.ignore import Selection
+from docpager.ingest.ignore import PathFilter
 from docpager.ingest.plan import Retries
 from docpager.ingest.run import FlushAt, Options, ingest
 from docpager.protocols import ArchiveWriter, Vectors
@@ -611,7 +611,7 @@ def test_pruning_forgets_nothing_outside_the_folders_named_and_nothing_that_is_t
     bench.run()
     for name in ("one/a.txt", "two/a.txt"):
         (bench.folder / name).unlink()
-    selection = Selection(exclude=["b.txt"])
+    selection = PathFilter(exclude=["b.txt"])
     report = bench.run(bench.folder / "one", options=Options(selection, prune=True))
     assert bench.statuses(report) == {"corpus/one/a.txt": "removed"}
     assert list(bench.rows) == ["corpus/one/b.txt", "corpus/two/a.txt"]
@@ -703,7 +703,7 @@ def test_what_an_ingest_did_not_get_to_is_pending_and_goes_with_its_file(bench: 
         bench.run()
     assert [row.state for row in bench.rows.values()] == ["pending"] * 6
     (bench.folder / "0.txt").unlink()
-    report = bench.run(options=Options(Selection(exclude=["1.txt"])))
+    report = bench.run(options=Options(PathFilter(exclude=["1.txt"])))
     assert (report.added, report.gone, report.failed) == (4, 0, 0)
     assert list(bench.rows) == bench.ready == [f"corpus/{number}.txt" for number in range(2, 6)]
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager.errors import UserError
-from docpager.ingest.ignore import Selection
+from docpager.ingest.ignore import PathFilter
 from docpager.ingest.walk import FoundFile, path_of, safe_name, walk
 from docpager.types import Document
 
@@ -153,7 +153,7 @@ def test_a_path_that_does_not_exist_is_the_users_error(tmp_path: Path) -> None:
 
 def left(folder: Path, *paths: Path, **selection: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names that are taken and that a rule leaves out, without the folder's own."""
-    found = walk([str(path) for path in paths or (folder,)], (), Selection(**selection))
+    found = walk([str(path) for path in paths or (folder,)], (), PathFilter(**selection))
     ruled = [entry.path for entry in found.left_out if entry.kind == "rule"]
     return [file.name.partition("/")[2] for file in found.files], [
         name.partition("/")[2] for name in ruled
@@ -216,7 +216,7 @@ def test_an_ignore_file_that_is_a_fifo_or_a_link_is_not_read(tmp_path: Path) -> 
 def test_a_bad_pattern_is_the_users_error(tmp_path: Path) -> None:
     put(tmp_path / "corpus" / "a.txt")
     with pytest.raises(UserError, match="--exclude holds no pattern"):
-        Selection(exclude=["!"])
+        PathFilter(exclude=["!"])
     put(tmp_path / "corpus" / ".docpagerignore", "!\n")
     with pytest.raises(UserError, match=r"docpagerignore holds no pattern"):
         walk([str(tmp_path / "corpus")])

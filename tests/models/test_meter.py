@@ -60,11 +60,11 @@ def test_the_reserve_is_for_the_last_call() -> None:
     needed = ScriptedChat([]).prompt_tokens(ASKED) + ASKED.max_tokens
     inner = spending(Usage(5, 0, 5))
     meter = Meter(inner, FrozenClock(), max_tokens=needed, reserve_tokens=1)
-    assert meter.bound_reached(needed, 0) == "tokens"
+    assert meter.limit_reached(needed, 0) == "tokens"
     with pytest.raises(BudgetReached):
         meter.complete(ASKED)
     meter.release_reserve()
-    assert meter.bound_reached(needed, 0) is None
+    assert meter.limit_reached(needed, 0) is None
     meter.complete(ASKED)
     assert len(inner.requests) == 1
 
@@ -76,7 +76,7 @@ def test_no_call_begins_after_the_deadline() -> None:
     )
     for _ in range(3):
         meter.complete(ASKED)
-    assert meter.bound_reached(1, 0) == "time"
+    assert meter.limit_reached(1, 0) == "time"
     with pytest.raises(BudgetReached, match="--timeout") as reached:
         meter.complete(ASKED)
     assert reached.value.stopped_by == "time"
@@ -86,7 +86,7 @@ def test_the_seconds_kept_back_are_for_the_last_call() -> None:
     clock = FrozenClock()
     meter = Meter(spending(Usage()), clock, max_seconds=10.0, reserve_seconds=5.0)
     clock.advance(6.0)
-    assert meter.bound_reached(1, 0) == "time"
+    assert meter.limit_reached(1, 0) == "time"
     meter.release_reserve()
     assert meter.complete(ASKED).message == say("ok")
 
@@ -96,7 +96,7 @@ def test_without_bounds_nothing_is_refused() -> None:
     meter = Meter(spending(Usage(10**9, 0, 10**9)), clock)
     meter.complete(ASKED)
     clock.advance(10**9)
-    assert meter.bound_reached(10**9, 0) is None
+    assert meter.limit_reached(10**9, 0) is None
 
 
 def test_each_call_is_told_with_the_time_it_took() -> None:

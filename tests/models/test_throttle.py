@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docpager.clocks import SystemClock, WorkClock
 from docpager.errors import BudgetReached, ModelError
 from docpager.messages import ChatReply, ChatRequest, UserMessage
-from docpager.models.budget import BatchBound, Budget, BudgetedChat
+from docpager.models.budget import BatchBound, BudgetedChat, SharedBudget
 from docpager.models.endpoint import Endpoint
 from docpager.models.throttle import LongPause, Throttle, WaitInterrupted
 from docpager.testing import (
@@ -179,7 +179,7 @@ def test_what_is_waited_for_a_rate_limit_is_told_and_not_counted() -> None:
 
 def test_a_call_that_could_go_beyond_the_bound_is_not_made() -> None:
     inner = ScriptedChat([ChatReply(say("a"), Usage(60, 0, 4))] * 9)
-    chat = BudgetedChat(inner, Budget(max_tokens=250))
+    chat = BudgetedChat(inner, SharedBudget(max_tokens=250))
     for _ in range(3):
         chat.complete(REQUEST)
     with pytest.raises(BudgetReached) as caught:
@@ -193,7 +193,7 @@ def test_a_call_that_could_go_beyond_the_bound_is_not_made() -> None:
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=12), st.integers(100, 600))
 def test_however_many_ask_at_once_the_bound_holds(sizes: list[int], most: int) -> None:
-    budget = Budget(Price(1000.0, 1000.0), max_cost=most / 1000)
+    budget = SharedBudget(Price(1000.0, 1000.0), max_cost=most / 1000)
 
     def spend(size: int) -> None:
         reply = ChatReply(say("a"), Usage(size, 0, 0))
@@ -212,7 +212,7 @@ def test_however_many_ask_at_once_the_bound_holds(sizes: list[int], most: int) -
 
 
 def test_what_was_held_for_a_call_that_failed_is_free_again() -> None:
-    chat = BudgetedChat(ScriptedChat([ModelError("down"), say("a")]), Budget(max_tokens=110))
+    chat = BudgetedChat(ScriptedChat([ModelError("down"), say("a")]), SharedBudget(max_tokens=110))
     with pytest.raises(ModelError):
         chat.complete(REQUEST)
     assert chat.complete(REQUEST).message.text == "a"
@@ -220,7 +220,7 @@ def test_what_was_held_for_a_call_that_failed_is_free_again() -> None:
 
 def test_the_end_of_one_question_is_not_the_end_of_all() -> None:
     inner = ScriptedChat([BudgetReached("time", "up"), BatchBound("time", "up")])
-    chat = BudgetedChat(inner, Budget())
+    chat = BudgetedChat(inner, SharedBudget())
     for refused_by in (None, "time"):
         with pytest.raises(BudgetReached):
             chat.complete(REQUEST)
@@ -228,7 +228,7 @@ def test_the_end_of_one_question_is_not_the_end_of_all() -> None:
 
 
 def test_without_a_price_only_tokens_are_bounded() -> None:
-    budget = Budget(max_cost=0.000001)
+    budget = SharedBudget(max_cost=0.000001)
     BudgetedChat(ScriptedChat([say("a")]), budget).complete(REQUEST)
     assert budget.spent.cost_usd is None
 

@@ -371,12 +371,14 @@ class DuckDBWriter:
     def _hand_over(self, number: int, name: str, successor: str) -> None:
         """Let `successor`, a duplicate of document `number`, be the document itself."""
         text = self._one(
-            "DELETE FROM document WHERE id = ? RETURNING id, paged, pages, passages, title, author",
+            "DELETE FROM document WHERE id = ?"
+            " RETURNING id, paged, pages, passages, title, author, reader",
             [number],
         )
         self._connection.execute(
             "UPDATE document SET id = ?, paged = ?, pages = ?, passages = ?, title = ?,"
-            " author = ?, state = 'ready', duplicate_of = NULL WHERE name = ?",
+            " author = ?, reader = coalesce(nullif(reader, ''), ?), state = 'ready',"
+            " duplicate_of = NULL WHERE name = ?",
             [*text, successor],
         )
         self._connection.execute(
