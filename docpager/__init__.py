@@ -2,8 +2,9 @@
 
     import docpager
 
-    docpager.ingest_paths(["./reports"], archive="reports.duckdb")
-    answer = docpager.answer_question("Who signed it?", archive="reports.duckdb")
+    with docpager.Archive("reports.duckdb") as archive:
+        archive.ingest(["./reports"])
+        answer = archive.ask("Who signed it?")
     for citation in answer.citations:
         print(citation.document, citation.page, citation.quote, citation.verified)
 
@@ -16,7 +17,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from docpager.archive import answer_question, estimate_batch, ingest_paths, run_batch, search
+    from docpager.archive import (
+        Archive,
+        answer_question,
+        estimate_batch,
+        ingest_paths,
+        run_batch,
+        search,
+    )
     from docpager.batch.comparison import Comparison, compare_results
     from docpager.batch.estimate import Estimate
     from docpager.batch.run import BatchLimits, Grading, Interrupt, Selection
@@ -35,21 +43,27 @@ if TYPE_CHECKING:
     )
     from docpager.types import (
         Answer,
+        ArchiveStatus,
         Citation,
+        Document,
+        DocumentText,
         FileOutcome,
         Hit,
         IngestReport,
         PageRef,
         Passage,
         Price,
+        Removal,
         ResultPage,
         Usage,
     )
 
 __all__ = [
     "Answer",
+    "Archive",
     "ArchiveError",
     "ArchiveLocked",
+    "ArchiveStatus",
     "BatchLimits",
     "BatchSummary",
     "BudgetReached",
@@ -57,7 +71,9 @@ __all__ = [
     "Comparison",
     "Config",
     "DocpagerError",
+    "Document",
     "DocumentError",
+    "DocumentText",
     "Estimate",
     "FileOutcome",
     "Grading",
@@ -70,6 +86,7 @@ __all__ = [
     "PageRef",
     "Passage",
     "Price",
+    "Removal",
     "ResultPage",
     "Selection",
     "Settings",
@@ -86,6 +103,7 @@ __all__ = [
 
 _HOMES = {
     "docpager.archive": (
+        "Archive",
         "answer_question",
         "estimate_batch",
         "ingest_paths",
@@ -110,13 +128,17 @@ _HOMES = {
     "docpager.batch.summary": ("BatchSummary",),
     "docpager.types": (
         "Answer",
+        "ArchiveStatus",
         "Citation",
+        "Document",
+        "DocumentText",
         "FileOutcome",
         "Hit",
         "IngestReport",
         "PageRef",
         "Passage",
         "Price",
+        "Removal",
         "ResultPage",
         "Usage",
     ),

@@ -1,24 +1,383 @@
-"""The things that docpager does, for programs; the command line calls them too.
+"""`Archive`: what a user opens, and the functions that open one for a single call.
 
 Settings are those of `Config`, given by name (`archive="x.duckdb"`), else taken from the
-environment and `docpager.toml` as on the command line; or whole, as `config`.
+environment and `docpager.toml` as on the command line; or whole, as `config`. The command line
+calls nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
-from docpager.types import Answer, IngestReport, ResultPage, SearchMode
+from docpager.errors import NothingToDo
+from docpager.types import (
+    Answer,
+    ArchiveStatus,
+    Document,
+    DocumentText,
+    IngestReport,
+    Passage,
+    Removal,
+    ResultPage,
+    SearchMode,
+)
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from docpager.agent.runs import Run
     from docpager.agent.trace import Trace
     from docpager.batch.estimate import Estimate
     from docpager.batch.run import BatchLimits, Grading, Interrupt, OnResult, Selection
     from docpager.batch.summary import BatchSummary
+    from docpager.protocols import Embedder, Vectors
+    from docpager.stores.duckdb.reader import DuckDBReader
+    from docpager.wiring import QuestionRunner
+
+
+class Archive:
+    """Documents that can be searched, read and asked about, in one DuckDB file.
+
+    The file is opened, and a model or an embedder loaded, when a call first needs it; all stay
+    until `close`, so many calls pay once. While the file is open, other processes can read it and
+    none can write it: close the archive where an ingest elsewhere should get through. It can be
+    used again afterwards. `ingest` and `remove` release it by themselves, and what they changed is
+    seen by the next call. An archive is for one thread; several may be open at once.
+
+        >>> import docpager, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "mill.txt").write_text("The mill at Teme was built in 1887.")
+        >>> with docpager.Archive(folder / "mill.duckdb") as archive:
+        ...     report = archive.ingest([folder / "mill.txt"])
+        ...     page = archive.search("When was the mill built?")
+        >>> report.added, [hit.passage.text for hit in page]
+        (1, ['The mill at Teme was built in 1887.'])
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        config: Config | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        """Name an archive; nothing is opened yet, and the file need not exist.
+
+        Args:
+            path: The DuckDB file; by default that of the settings.
+            config: All settings at once, in place of `settings`.
+            settings: Settings by name, as in `docpager.toml`.
+        """
+        if path is not None:
+            settings["archive"] = str(path)
+        if config is None:
+            config = load(settings)
+        elif path is not None:
+            config = replace(config, archive=Path(path))
+        self.config = config
+        self._opened = ExitStack()
+        self._kept_store: DuckDBReader | None = None
+        self._kept_embedder: Embedder | None = None
+        self._kept_runner: QuestionRunner | None = None
+
+    def close(self) -> None:
+        """Release the file, the model and the embedder; the next call opens them again."""
+        self._kept_store = self._kept_embedder = self._kept_runner = None
+        self._opened.close()
+
+    def __reduce__(self) -> tuple[Callable[[Config], Archive], tuple[Config]]:
+        """Pickled as its settings: what is open stays behind."""
+        return _named_by, (self.config,)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ---- what changes it
+
+    def ingest(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        prune: bool = False,
+        retry_failed: bool = False,
+        on_progress: wiring.IngestProgress | None = None,
+        on_recognition: wiring.RecognitionProgress | None = None,
+    ) -> IngestReport:
+        """Bring the archive up to date with files and folders; unchanged files cost nothing.
+
+        A file that cannot be read is an entry in the report and stops none of the others.
+
+        Args:
+            prune: Forget documents whose file is gone from the folders given.
+            retry_failed: Try again what failed before, even if nothing has changed.
+            on_progress: Called after each file with the counts so far, from another thread.
+            on_recognition: Called before each page that is recognised, from other threads.
+
+        Raises:
+            UserError: a path does not exist, or the archive was made with another embedder.
+            NothingToDo: there is no document under the paths.
+            ArchiveError: the archive is locked, damaged, or cannot be written.
+            ModelError: the embedding endpoint fails.
+        """
+        self.close()
+        return wiring.ingest_into(
+            self.config,
+            [str(path) for path in paths],
+            on_progress,
+            on_recognition,
+            prune=prune,
+            retry_failed=retry_failed,
+        )
+
+    def remove(self, names: Sequence[str]) -> Removal:
+        """Forget documents by their names or unique ends, with what is attached to them.
+
+        All of them, or none where one is unknown. The files themselves stay.
+
+        Raises:
+            UserError: a name is unknown or not unique; the message lists the nearest ones.
+            ArchiveError: the archive is missing, locked or damaged.
+        """
+        self.close()
+        return wiring.remove_documents(self.config, names)
+
+    # ---- what it holds
+
+    def status(self) -> ArchiveStatus:
+        """Counts, size, embedder, and the failed documents with their reasons.
+
+        Raises:
+            ArchiveError: the archive is missing, locked or damaged.
+        """
+        return self._store().status()
+
+    def documents(self) -> tuple[Document, ...]:
+        """All documents by name, failed ones and duplicates too.
+
+        Raises:
+            ArchiveError: the archive is missing, locked or damaged.
+        """
+        return self._store().documents()
+
+    def read(self, document: str, page: int | None = None) -> DocumentText:
+        """The stored text of a document, page by page, or of one page (1-based).
+
+        Args:
+            document: Its name, or a unique end of it.
+            page: Only this page; of files without pages, this section.
+
+        Raises:
+            UserError: there is no such document or page; the message says what there is.
+            ArchiveError: the archive is missing, locked or damaged.
+        """
+        store = self._store()
+        found = store.document(document)
+        numbers = range(1, found.pages + 1) if page is None else [page]
+        return DocumentText(found, tuple(store.page(found.name, number) for number in numbers))
+
+    def passages(self) -> Iterator[Passage]:
+        """Every passage in the order of their ids, read a thousand at a time.
+
+        Raises:
+            ArchiveError: the archive is missing, locked or damaged.
+        """
+        store = self._store()
+        ids = store.passage_ids()
+        for first in range(0, len(ids), _AT_ONCE):
+            yield from store.passages(ids[first : first + _AT_ONCE])
+
+    def vectors(self) -> tuple[tuple[str, ...], Vectors]:
+        """The ids of all passages, in order, and an array of their vectors, shape (n, d).
+
+        Each row is a float32 vector of norm 1, made from the passage's heading path and text.
+
+        Raises:
+            ArchiveError: the archive is missing, locked or damaged.
+        """
+        return self._store().vectors()
+
+    def search(
+        self,
+        query: str,
+        *,
+        mode: SearchMode = "hybrid",
+        page: int = 0,
+        page_size: int = 5,
+        document: str | None = None,
+    ) -> ResultPage:
+        """One page (0-based) of the passages that `query` finds; pages are slices of one ranking.
+
+        Args:
+            mode: `hybrid`, or one half of it: `lexical` (BM25) or `vector` (cosine).
+            document: A glob; only documents whose name matches are searched.
+
+        Raises:
+            UserError: the query is empty, or the page is past the end.
+            ArchiveError: the archive is missing, locked or damaged.
+            NothingToDo: the archive is empty.
+            ModelError: the embedding endpoint fails.
+        """
+        from docpager.retrieval.pages import result_page
+        from docpager.retrieval.search import search
+
+        store = self._store()
+        if store.passage_count == 0:
+            raise NothingToDo(wiring.EMPTY)
+        ranking = search(store, self._embedder(), query, mode, document_glob=document)
+        return result_page(store, ranking, page, page_size)
+
+    # ---- questions
+
+    def ask(
+        self, question: str, *, say: wiring.Say = wiring.silent, watchers: Sequence[Trace] = ()
+    ) -> Answer:
+        """The answer to one question, with citations that were checked against the stored pages.
+
+        A model that fails at the question makes an Answer of status `model_error`, not an
+        exception; one that cannot be made ready to be asked is an exception.
+
+        Args:
+            say: Called with the model that answers, in a line for people.
+            watchers: Traces that receive every event of the run as it happens.
+
+        Raises:
+            UserError: the question is empty, or no model is configured.
+            ArchiveError: the archive is missing, locked or damaged.
+            NothingToDo: the archive is empty.
+            ModelError: the embedded model cannot be loaded.
+        """
+        runner = self._runner()
+        say(runner.introduction)
+        return runner.answer(question, watchers).answer
+
+    def batch(
+        self,
+        questions: str | Path,
+        results: str | Path,
+        *,
+        grading: Grading | None = None,
+        selection: Selection | None = None,
+        bounds: BatchLimits | None = None,
+        jobs: int | None = None,
+        junit_xml: str | Path | None = None,
+        summary: str | Path | None = None,
+        report: str | Path | None = None,
+        say: wiring.Say = wiring.silent,
+        on_result: OnResult | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> BatchSummary:
+        """Answer a file of questions, score the answers, and keep each in `results` as it comes.
+
+        A question that has a result is not asked again, so a batch that was stopped resumes where
+        it was. A fault at one question is its result; what stops all of them ends the batch and is
+        in the summary, and what is finished is kept.
+
+        Args:
+            grading: How a question passes; by default F1 of at least 0.6.
+            selection: Which questions are asked.
+            bounds: Limits on tokens, money and time of the whole; those of the settings are for
+                one question.
+            jobs: Questions at once; how many calls are in flight adapts to the endpoint.
+            junit_xml: Written at the end, for CI servers.
+            summary: Written at the end, as JSON.
+            report: Written at the end, as one HTML file for people.
+            say: Called with messages for whoever is watching.
+            on_result: Called with each result as it comes.
+            interrupt: Called once, it lets running questions finish, but for what only waits for
+                the endpoint; called twice, it stops at once.
+
+        Raises:
+            UserError: a question is malformed, results belong to other questions or depend on what
+                has changed, or a file cannot be written.
+            NothingToDo: no question is selected, or the archive is empty.
+            ArchiveError: the archive is missing, locked or damaged.
+        """
+        return wiring.run_batch(
+            self.config,
+            questions,
+            results,
+            grading=grading,
+            selection=selection,
+            bounds=bounds,
+            jobs=jobs,
+            junit_xml=junit_xml,
+            summary=summary,
+            report=report,
+            say=say,
+            on_result=on_result,
+            interrupt=interrupt,
+        )
+
+    def estimate(
+        self,
+        questions: str | Path,
+        results: str | Path | None = None,
+        *,
+        selection: Selection | None = None,
+    ) -> Estimate:
+        """What asking the questions without a result may take; nothing is asked or spent.
+
+        Raises:
+            UserError: a question is malformed, or no model is configured.
+            NothingToDo: no question is selected.
+        """
+        return wiring.estimate_batch(self.config, questions, results, selection=selection)
+
+    def traces(self) -> tuple[Run, ...]:
+        """The runs of which a trace is kept, the newest first; `Run.events` reads one."""
+        from docpager.agent.runs import list_runs
+
+        return list_runs(wiring.run_folders(self.config))
+
+    def trace(self, run_id: str) -> Run:
+        """The run of that id, or the only one whose id begins with it.
+
+        Raises:
+            UserError: there is none, or there are several.
+        """
+        from docpager.agent.runs import find_run
+
+        return find_run(wiring.run_folders(self.config), run_id)
+
+    # ---- opened at first use
+
+    def _store(self) -> DuckDBReader:
+        if self._kept_store is None:
+            self._kept_store = self._opened.enter_context(wiring.open_store(self.config))
+        return self._kept_store
+
+    def _embedder(self) -> Embedder:
+        if self._kept_embedder is None:
+            identity = self._store().embedder_identity()
+            self._kept_embedder = wiring.matching_embedder(self.config, identity)
+        return self._kept_embedder
+
+    def _runner(self) -> QuestionRunner:
+        if self._kept_runner is None:
+            opening = wiring.open_runner(self.config, store=self._store())
+            self._kept_runner = self._opened.enter_context(opening)
+        return self._kept_runner
+
+
+_AT_ONCE = 1000
+
+
+def _named_by(config: Config) -> Archive:
+    return Archive(config=config)
 
 
 def ingest_paths(
@@ -31,30 +390,15 @@ def ingest_paths(
     retry_failed: bool = False,
     **settings: Unpack[Settings],
 ) -> IngestReport:
-    """Bring the archive up to date with files and folders; what has not changed costs nothing.
-
-    A file that cannot be read is an entry in the report and stops none of the others.
-
-    Args:
-        on_progress: Told after each file how far it is, from another thread.
-        on_recognition: Told before each page that is recognised, from other threads.
-        prune: Forget documents whose file is gone from the folders given.
-        retry_failed: Try again what failed before, even if nothing has changed.
-
-    Raises:
-        UserError: a path does not exist, or the archive was made with another embedder.
-        NothingToDo: there is no document under the paths.
-        ArchiveError: the archive is locked, damaged, or cannot be written.
-        ModelError: the embedding endpoint fails.
-    """
-    return wiring.ingest_into(
-        config or load(settings),
-        [str(path) for path in paths],
-        on_progress,
-        on_recognition,
-        prune=prune,
-        retry_failed=retry_failed,
-    )
+    """Bring an archive up to date with files and folders; see `Archive.ingest`."""
+    with Archive(config=config or load(settings)) as archive:
+        return archive.ingest(
+            paths,
+            prune=prune,
+            retry_failed=retry_failed,
+            on_progress=on_progress,
+            on_recognition=on_recognition,
+        )
 
 
 def search(
@@ -67,18 +411,9 @@ def search(
     config: Config | None = None,
     **settings: Unpack[Settings],
 ) -> ResultPage:
-    """One page (0-based) of the passages that `query` finds; pages are slices of one ranking.
-
-    Args:
-        document: A glob; only documents whose name matches are searched.
-
-    Raises:
-        UserError: the query is empty, or the page is past the end.
-        ArchiveError: the archive is missing, locked or damaged.
-        NothingToDo: the archive is empty.
-        ModelError: the embedding endpoint fails.
-    """
-    return wiring.search_page(config or load(settings), query, mode, page, page_size, document)
+    """One page of the passages that `query` finds; see `Archive.search`."""
+    with Archive(config=config or load(settings)) as archive:
+        return archive.search(query, mode=mode, page=page, page_size=page_size, document=document)
 
 
 def answer_question(
@@ -89,22 +424,9 @@ def answer_question(
     watchers: Sequence[Trace] = (),
     **settings: Unpack[Settings],
 ) -> Answer:
-    """The answer to one question, with citations that were checked against the stored pages.
-
-    A model that fails at the question makes an Answer of status `model_error`, not an exception;
-    one that cannot be made ready to be asked is an exception.
-
-    Args:
-        say: Told which model answers.
-        watchers: Told every event of the run as it happens.
-
-    Raises:
-        UserError: the question is empty, or no model is configured.
-        ArchiveError: the archive is missing, locked or damaged.
-        NothingToDo: the archive is empty.
-        ModelError: the embedded model cannot be loaded.
-    """
-    return wiring.question_task(config or load(settings))(question, say, watchers)
+    """The answer to one question; see `Archive.ask`."""
+    with Archive(config=config or load(settings)) as archive:
+        return archive.ask(question, say=say, watchers=watchers)
 
 
 def run_batch(
@@ -124,45 +446,22 @@ def run_batch(
     interrupt: Interrupt | None = None,
     **settings: Unpack[Settings],
 ) -> BatchSummary:
-    """Answer a file of questions, score the answers, and keep each in `results` as it comes.
-
-    What has a result is not asked again, so that a run that was stopped goes on where it was. A
-    fault at one question is its result; what stops all of them ends the batch and is told in the
-    summary, and what is finished is kept.
-
-    Args:
-        grading: How a question passes; by F1 of 0.6 unless told otherwise.
-        selection: Which questions are asked.
-        bounds: On tokens, money and time of the whole; those of `settings` are for one question.
-        jobs: Questions at once; how many calls are in flight adapts to the endpoint.
-        junit_xml: Written at the end, for CI servers.
-        summary: Written at the end, as JSON.
-        report: Written at the end, as one HTML file for people.
-        on_result: Told of each result as it comes.
-        interrupt: Called once, it lets what runs finish, but for what only waits for the endpoint;
-            called twice, it stops at once.
-
-    Raises:
-        UserError: a question is malformed, results belong to other questions or depend on what
-            has changed, or a file cannot be written.
-        NothingToDo: no question is selected, or the archive is empty.
-        ArchiveError: the archive is missing, locked or damaged.
-    """
-    return wiring.run_batch(
-        config or load(settings),
-        questions,
-        results,
-        grading=grading,
-        selection=selection,
-        bounds=bounds,
-        jobs=jobs,
-        junit_xml=junit_xml,
-        summary=summary,
-        report=report,
-        say=say,
-        on_result=on_result,
-        interrupt=interrupt,
-    )
+    """Answer a file of questions and score the answers; see `Archive.batch`."""
+    with Archive(config=config or load(settings)) as archive:
+        return archive.batch(
+            questions,
+            results,
+            grading=grading,
+            selection=selection,
+            bounds=bounds,
+            jobs=jobs,
+            junit_xml=junit_xml,
+            summary=summary,
+            report=report,
+            say=say,
+            on_result=on_result,
+            interrupt=interrupt,
+        )
 
 
 def estimate_batch(
@@ -173,10 +472,6 @@ def estimate_batch(
     config: Config | None = None,
     **settings: Unpack[Settings],
 ) -> Estimate:
-    """What asking the questions that have no result yet may take; nothing is asked or spent.
-
-    Raises:
-        UserError: a question is malformed, or no model is configured.
-        NothingToDo: no question is selected.
-    """
-    return wiring.estimate_batch(config or load(settings), questions, results, selection=selection)
+    """What a batch may take; nothing is asked or spent; see `Archive.estimate`."""
+    with Archive(config=config or load(settings)) as archive:
+        return archive.estimate(questions, results, selection=selection)

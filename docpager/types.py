@@ -1,8 +1,12 @@
-"""What docpager passes around: documents, passages, result pages, answers. Values, no behaviour."""
+"""What docpager passes around: documents, passages, result pages, answers.
+
+Frozen values; what a property derives, it derives from its own fields alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -272,6 +276,56 @@ class ResultPage:
     total: int
     """Hits in the whole ranking."""
     hits: tuple[Hit, ...]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveStatus:
+    """The numbers that `docpager status` shows."""
+
+    ready: int
+    failed: tuple[Document, ...]
+    """With `reason` and `message`."""
+    pending: int
+    """Found by an ingest that did not get to them."""
+    duplicates: int
+    passages: int
+    pages: int
+    """Sections of files without pages among them."""
+    sections: int
+    bytes: int
+    """Of the file and its log."""
+    generation: int
+    embedder: EmbedderIdentity | None
+    """None while nothing was ingested."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """What is stored of a document: its pages in order; iterating goes over them."""
+
+    document: Document
+    pages: tuple[PageText, ...]
+
+    def __iter__(self) -> Iterator[PageText]:
+        return iter(self.pages)
+
+    def __len__(self) -> int:
+        return len(self.pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What went from an archive."""
+
+    documents: tuple[str, ...]
+    """Whole names, with those of what was attached."""
+    passages: int
 
 
 @dataclass(frozen=True, slots=True)

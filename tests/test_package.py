@@ -53,8 +53,10 @@ def loaded_by(code: str) -> set[str]:
 def test_the_public_names_are_these() -> None:
     assert docpager.__all__ == [
         "Answer",
+        "Archive",
         "ArchiveError",
         "ArchiveLocked",
+        "ArchiveStatus",
         "BatchLimits",
         "BatchSummary",
         "BudgetReached",
@@ -62,7 +64,9 @@ def test_the_public_names_are_these() -> None:
         "Comparison",
         "Config",
         "DocpagerError",
+        "Document",
         "DocumentError",
+        "DocumentText",
         "Estimate",
         "FileOutcome",
         "Grading",
@@ -75,6 +79,7 @@ def test_the_public_names_are_these() -> None:
         "PageRef",
         "Passage",
         "Price",
+        "Removal",
         "ResultPage",
         "Selection",
         "Settings",

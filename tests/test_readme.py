@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from docpager import errors
-from docpager.cli import BROKEN_PIPE, INTERNAL_FAULT, INTERRUPTED, main
+from docpager.cli import main
+from docpager.cli.program import BROKEN_PIPE, INTERNAL_FAULT, INTERRUPTED
 from docpager.config import load, variables
 from tests.desk import parse
 

@@ -17,9 +17,9 @@ from docpager.agent.archival import passage_header
 from docpager.agent.runs import Run
 from docpager.errors import Limit
 from docpager.models.embedded.inventory import take_inventory
-from docpager.stores.duckdb.reader import ArchiveStatus
 from docpager.types import (
     Answer,
+    ArchiveStatus,
     Citation,
     Document,
     EmbedderIdentity,
@@ -294,7 +294,6 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
         sections=0,
         bytes=5_000_000,
         generation=3,
-        schema=1,
         embedder=EmbedderIdentity("static", 256, True),
     )
     record = render.status_record("x.duckdb", status)
@@ -326,7 +325,7 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
     ],
 )
 def test_status_tells_sections_from_pages(pages: int, sections: int, line: str) -> None:
-    status = ArchiveStatus(1, (), 0, 0, 5, pages, sections, 10, 1, 1, None)
+    status = ArchiveStatus(1, (), 0, 0, 5, pages, sections, 10, 1, None)
     assert line in render.status_text("x.duckdb", status).splitlines()
     assert render.status_record("x.duckdb", status)["pages"] == pages
 

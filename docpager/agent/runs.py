@@ -25,6 +25,20 @@ class Run:
     finished: bool
     """False while it runs, and for one that was killed."""
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened, in order; a last line torn by a kill is left out.
+
+        Raises:
+            UserError: the trace cannot be read.
+        """
+        try:
+            return _read(self.path)
+        except OSError as error:
+            raise UserError(
+                f"The trace of run {self.run_id} cannot be read ({error.strerror}). Ask again."
+            ) from error
+
 
 def list_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
     """The runs kept in any of `folders`, the newest first; a missing folder holds none."""
@@ -50,20 +64,6 @@ def find_run(folders: Sequence[Path], prefix: str) -> Run:
         )
     # The same run may have been made again, or be running now: what is whole and newest is shown.
     return next((run for run in found if run.finished), found[0])
-
-
-def read_run(run: Run) -> tuple[Event, ...]:
-    """The run's events in order; a last line torn by a kill is left out.
-
-    Raises:
-        UserError: the trace cannot be read.
-    """
-    try:
-        return _read(run.path)
-    except OSError as error:
-        raise UserError(
-            f"The trace of run {run.run_id} cannot be read ({error.strerror}). Ask again."
-        ) from error
 
 
 def events_of(folder: Path, run_id: str) -> tuple[Event, ...]:

@@ -14,7 +14,7 @@ from docpager.types import (
 )
 
 if TYPE_CHECKING:
-    from docpager.stores.duckdb.reader import ArchiveStatus
+    from docpager.types import ArchiveStatus
 
 
 def document_record(document: Document) -> dict[str, JSONValue]:

@@ -23,35 +23,24 @@ from docpager.wiring.endpoints import (
     required_price,
 )
 from docpager.wiring.ingests import IngestProgress, RecognitionProgress, ingest_into, worker_count
-from docpager.wiring.questions import (
-    QuestionRunner,
-    QuestionTask,
-    RunOutcome,
-    Say,
-    SharedLimits,
-    drop_runs,
-    load_ahead,
-    open_runner,
-    question_bounds,
-    question_task,
-    silent,
-)
+from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner, silent
+from docpager.wiring.runner import QuestionRunner, RunOutcome, SharedLimits, question_bounds
 from docpager.wiring.stores import (
+    EMPTY,
     open_store,
     remove_documents,
     run_folders,
-    search_page,
     side_folder,
 )
 from docpager.wiring.weights import obtain_weights, remove_weights, take_inventory
 
 __all__ = [
     "EMBEDDED",
+    "EMPTY",
     "UNKNOWN_WINDOW",
     "IngestProgress",
     "OpenModel",
     "QuestionRunner",
-    "QuestionTask",
     "RecognitionProgress",
     "RunOutcome",
     "Say",
@@ -76,13 +65,11 @@ __all__ = [
     "price_of",
     "probed_identity",
     "question_bounds",
-    "question_task",
     "remove_documents",
     "remove_weights",
     "required_price",
     "run_batch",
     "run_folders",
-    "search_page",
     "side_folder",
     "silent",
     "take_inventory",

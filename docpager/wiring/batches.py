@@ -17,14 +17,8 @@ from docpager.errors import NothingToDo, UserError
 from docpager.types import Usage
 from docpager.wiring.chats import UNKNOWN_WINDOW, known_window, model_name
 from docpager.wiring.endpoints import is_embedded, price_of, required_price
-from docpager.wiring.questions import (
-    Say,
-    SharedLimits,
-    drop_runs,
-    load_ahead,
-    open_runner,
-    question_bounds,
-)
+from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner
+from docpager.wiring.runner import SharedLimits, question_bounds
 
 if TYPE_CHECKING:
     from docpager.batch.estimate import Estimate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ from docpager.wiring.stores import lock_wait
 
 CHUNK_MODEL = "gpt-4o"
 """Whose tokens passages are measured in: one measure for an archive, whoever is asked later."""
+_M_ARENA_MAX = -8
+"""Of glibc's `mallopt`."""
 IngestProgress = Callable[[IngestCounts], None]
 """Told how far an ingest is, from another thread than the one that ingests."""
 RecognitionProgress = Callable[[str, int, int], None]
@@ -48,6 +51,7 @@ def ingest_into(
             'Character recognition is not installed. Get it with `pip install "docpager[ocr]"`, '
             "or leave --ocr out."
         )
+    _use_one_arena()
     clock, wait_s = SystemClock(), lock_wait(config)
     selection = PathFilter(config.include, config.exclude)
     kept, known, lacking = _kept(config, ocr.MENDS if config.ocr else ())
@@ -131,3 +135,17 @@ def _kept(
     with open_writer(config.archive, clock=clock, wait_s=wait_s) as writer:
         flagged = writer.documents_with(flags) if flags else frozenset()
         return writer.embedder_identity(), writer.documents(), flagged
+
+
+def _use_one_arena() -> None:
+    """Let all threads allocate from one arena of glibc; elsewhere nothing is done.
+
+    Each thread has one of its own otherwise, and what DuckDB frees in one is of no use to others:
+    an ingest of 370,000 passages grew from 200 to 430 MB between its bursts within 18 minutes.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        if hasattr(library, "mallopt"):
+            library.mallopt(_M_ARENA_MAX, 1)

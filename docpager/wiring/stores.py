@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from docpager.clocks import SystemClock
 from docpager.config import Config
-from docpager.errors import NothingToDo
-from docpager.types import Document, ResultPage, SearchMode
-from docpager.wiring.embedders import matching_embedder
+from docpager.types import Document, Removal
 
 if TYPE_CHECKING:
     from docpager.stores.duckdb.reader import DuckDBReader
@@ -43,10 +41,10 @@ def lock_wait(config: Config) -> float | None:
     return None if config.wait else LOCK_WAIT_S
 
 
-def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, ...], int]:
+def remove_documents(config: Config, names: Sequence[str]) -> Removal:
     """Forget documents by their names or unique ends: all of them, or none where one is unknown.
 
-    What is attached to them goes with them. Returns the whole names and how many passages went.
+    What is attached to them goes with them.
     """
     from docpager.documents.attachments import with_attachments
     from docpager.stores.duckdb.writer import open_writer
@@ -58,7 +56,7 @@ def remove_documents(config: Config, names: Sequence[str]) -> tuple[tuple[str, .
         documents = writer.documents()
         found = [_full_name(documents, name) for name in names]
         going = with_attachments(found, [document.name for document in documents])
-        return going, writer.remove(going)
+        return Removal(going, writer.remove(going))
 
 
 def _full_name(documents: Sequence[Document], name: str) -> str:
@@ -92,23 +90,3 @@ def _side_folders(config: Config) -> tuple[Path, Path]:
         archive.with_name(f"{archive.name}.d"),
         config.state_dir / f"{archive.name}-{digest[:12]}",
     )
-
-
-def search_page(
-    config: Config,
-    query: str,
-    mode: SearchMode,
-    page: int,
-    page_size: int,
-    document_glob: str | None,
-) -> ResultPage:
-    """One page of the ranking of `query`; vectors are asked for only where the mode needs them."""
-    from docpager.retrieval.pages import result_page
-    from docpager.retrieval.search import search
-
-    with open_store(config) as archive:
-        if archive.passage_count == 0:
-            raise NothingToDo(EMPTY)
-        embedder = matching_embedder(config, archive.embedder_identity())
-        ranking = search(archive, embedder, query, mode, document_glob=document_glob)
-        return result_page(archive, ranking, page, page_size)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +32,15 @@ from docpager.stores.duckdb.schema import (
     read_meta,
     spans_from_text,
 )
-from docpager.types import Document, EmbedderIdentity, PageText, Passage, Scored, TermStatistics
+from docpager.types import (
+    ArchiveStatus,
+    Document,
+    EmbedderIdentity,
+    PageText,
+    Passage,
+    Scored,
+    TermStatistics,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,29 +60,6 @@ _PASSAGE_COLUMNS = (
     "number, document, text, first_page, last_page, start_at, end_at, heading, line, tokens"
 )
 _PASSAGE_ID = re.compile(r"P([1-9][0-9]{0,8})")
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveStatus:
-    """The numbers that `docpager status` shows."""
-
-    ready: int
-    failed: tuple[Document, ...]
-    """With `reason` and `message`."""
-    pending: int
-    """Found by an ingest that did not get to them."""
-    duplicates: int
-    passages: int
-    pages: int
-    """Sections of files without pages among them."""
-    sections: int
-    bytes: int
-    """Of the file and its log."""
-    generation: int
-    schema: int
-    """Steps of the schema."""
-    embedder: EmbedderIdentity | None
-    """None while nothing was ingested."""
 
 
 class _Live(NamedTuple):
@@ -197,7 +181,6 @@ class DuckDBReader:
             sections=sum(document.pages for document in ready if not document.paged),
             bytes=sum(file.stat().st_size for file in (self._path, log) if file.exists()),
             generation=self.generation,
-            schema=len(MIGRATIONS),
             embedder=self.embedder_identity(),
         )
 
@@ -279,6 +262,19 @@ class DuckDBReader:
         # Place 0 of the map is nobody's, as the numbers of passages begin at 1.
         found = rows[np.where(numbers < len(rows), numbers, 0)]
         return tuple(np.where(found >= 0, self._live.tokens[found], 0).tolist())
+
+    def passage_ids(self) -> tuple[str, ...]:
+        """The ids of all passages, in order."""
+        return tuple(f"P{number}" for number in self._live.numbers.tolist())
+
+    def vectors(self) -> tuple[tuple[str, ...], Vectors]:
+        """The ids of all passages, in order, and their vectors, shape (n, d), float32."""
+        if not self.passage_count:
+            dimension = self._meta.identity.dimension if self._meta.identity else 0
+            return (), np.zeros((0, dimension), np.float32)
+        numbers, matrix = self._matrix if self._is_resident else self._read_matrix()
+        order = np.argsort(numbers)
+        return tuple(f"P{number}" for number in numbers[order].tolist()), matrix[order]
 
     def page(self, document: str, page_number: int) -> PageText:
         """One page (or section) of a ready document, by its exact name.
@@ -385,7 +381,10 @@ class DuckDBReader:
 
     @cached_property
     def _matrix(self) -> tuple[npt.NDArray[np.int64], Vectors]:
-        """Passage numbers, and their vectors in the same order."""
+        """Passage numbers, and their vectors in the same order, kept for later searches."""
+        return self._read_matrix()
+
+    def _read_matrix(self) -> tuple[npt.NDArray[np.int64], Vectors]:
         with mapped_errors(self._path):
             rows = self._connection.execute(
                 "SELECT p.number, v.v FROM passage p JOIN vector v USING (text_hash)"

@@ -22,9 +22,11 @@ from fpdf import FPDF
 from rich.cells import cell_len
 
 import docpager
-from docpager.agent.runs import list_runs, read_run
+from docpager.agent.runs import list_runs
 from docpager.agent.trace import TraceFile
-from docpager.cli import answer_exit_code, main, worst
+from docpager.cli import main
+from docpager.cli.program import worst
+from docpager.cli.questions import answer_exit_code
 from docpager.config import load
 from docpager.messages import AssistantMessage
 from docpager.render import run_line
@@ -38,7 +40,6 @@ from docpager.testing import (
     wire_reply,
 )
 from docpager.types import Answer, Usage
-from docpager.wiring import question_task
 from tests.desk import Desk, parse
 from tests.documents.making import mail
 
@@ -862,11 +863,11 @@ def test_a_model_that_fails_is_an_answer_and_one_that_cannot_be_loaded_an_except
     broken.write_bytes(b"GGUF" + b"\x00" * 100)
     with pytest.raises(docpager.ModelError, match="cannot load"):
         docpager.answer_question("Where?", archive=archive, model=f"local:{broken}")
-    raised = str(docpager.answer_question.__doc__).partition("Raises:")[2]
+    raised = str(docpager.Archive.ask.__doc__).partition("Raises:")[2]
     assert "ModelError: the embedded model cannot be loaded" in raised
 
 
-def test_a_question_task_can_be_sent_elsewhere(desk: Desk) -> None:
+def test_an_archive_can_be_sent_elsewhere(desk: Desk) -> None:
     with LoopbackServer(cited) as server:
         config = docpager.load(
             {
@@ -876,8 +877,11 @@ def test_a_question_task_can_be_sent_elsewhere(desk: Desk) -> None:
                 "tool_mode": "tools",
             }
         )
-        task = pickle.loads(pickle.dumps(question_task(config)))
-        assert task("Where was the pump made?").status == "answered"
+        with docpager.Archive(config=config) as archive:
+            archive.status()  # what is open stays behind
+            sent = pickle.loads(pickle.dumps(archive))
+        with sent:
+            assert sent.ask("Where was the pump made?").status == "answered"
 
 
 # ---- what must not happen to a person ------------------------------------------------------------
@@ -977,8 +981,6 @@ def test_an_interrupted_run_is_listed_as_stopped(desk: Desk) -> None:
         trace.event("run", question="q")
         raise KeyboardInterrupt
     [line] = [
-        run_line(run, read_run(run))
-        for run in list_runs([desk.folder / "runs"])
-        if run.run_id == "r2"
+        run_line(run, run.events) for run in list_runs([desk.folder / "runs"]) if run.run_id == "r2"
     ]
     assert "stopped" in line
