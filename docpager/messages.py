@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from docpager.types import JSONValue, ToolMode, Usage
 
 EventKind = Literal[
-    "question", "heartbeat", "failure", "pressure", "summary", "nudge", "upload", "context", "timed"
+    "question", "heartbeat", "failure", "pressure", "summary", "nudge", "upload", "context"
 ]
 """Why a user message is in the prompt: the question itself, or an event of the system."""
 

@@ -248,7 +248,7 @@ class Agent:
         self._trace.event("forced", stopped_by=bound)
         text = FORCED_ANSWER.format(bound=bound or "no usable function call")
         self._append(Turn((UserMessage(text, "nudge"),)))
-        send_message = (self._specs[-1],)
+        send_message = tuple(spec for spec in self._specs if spec.name == "send_message")
         try:
             reply = self._complete(self._chat.complete(self._manager.request(send_message)))
         except BudgetReached:

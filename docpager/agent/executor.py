@@ -23,8 +23,6 @@ class Outcome:
     """What one reply's calls came to."""
 
     turn: Turn
-    results: tuple[FunctionResult, ...]
-    """Of the calls that did not fail, in order."""
     answer: ProposedAnswer | None
     heartbeat: bool
     """Whether the model runs again at once: asked for, or forced by a search or a failure."""
@@ -56,7 +54,6 @@ class Executor:
     def run(self, reply: AssistantMessage) -> Outcome:
         """Execute each call; the Turn is the reply with one result for each."""
         messages: list[Message] = [reply]
-        results: list[FunctionResult] = []
         answer: ProposedAnswer | None = None
         heartbeat = False
         for position, call in enumerate(reply.calls):
@@ -72,10 +69,9 @@ class Executor:
                 heartbeat = True
                 continue
             messages.append(ToolResult(call.call_id, call.name, result.text))
-            results.append(result)
             answer = result.answer
             heartbeat = heartbeat or again
-        return Outcome(Turn(tuple(messages)), tuple(results), answer, heartbeat)
+        return Outcome(Turn(tuple(messages)), answer, heartbeat)
 
     def _run_call(
         self, call: ToolCall, pending: int, *, first: bool

@@ -1,4 +1,4 @@
-"""Terms and BM25: pure functions, and the laws of packing."""
+"""Postings in DuckDB: the laws of packing."""
 
 from __future__ import annotations
 
@@ -11,104 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docpager.retrieval.bm25 import idf, saturation, score_texts
-from docpager.retrieval.terms import LONGEST_TERM, terms
 from docpager.stores.duckdb import postings
 from docpager.stores.duckdb.postings import insert_segment, pack, read_postings
-from docpager.types import TermStatistics
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It's 3.5 km", ["it's", "it", "s", "3.5", "3", "5", "km"]),
-        ("foo_bar.baz", ["foo_bar.baz", "foo", "bar", "baz"]),
-        ("2019–2020", ["2019-2020", "2019", "2020"]),
-        ("ＡＢＣ ﬁne Straße", ["abc", "fine", "strasse"]),
-        ("co\u00adop zero\u200bwidth", ["coop", "zerowidth"]),
-        ("GPT4模型", ["gpt4", "模型"]),
-        ("第3季", ["第", "3", "季"]),
-        ("コーヒー", ["コー", "ーヒ", "ヒー"]),
-        ("한국어", ["한국", "국어"]),
-        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
-        ("«Привет», МИР!", ["привет", "мир"]),
-        ("end.", ["end"]),
-        ("-- __ ... \ud800 \x00 🙂", []),
-    ],
-)
-def test_terms(text: str, expected: list[str]) -> None:
-    assert terms(text) == expected
-
-
-def test_a_uuid_is_a_term_whole_and_in_parts() -> None:
-    uuid = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
-    assert terms(f"({uuid.upper()})") == [uuid, *uuid.split("-")]
-
-
-@given(st.text())
-def test_terms_are_bounded_storable_and_not_empty(text: str) -> None:
-    for term in terms(text):
-        assert 0 < len(term) <= LONGEST_TERM
-        assert term.encode("utf-8")
-
-
-@given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_text_has_the_same_terms_beside_other_text(text: str) -> None:
-    assert terms(f"{text} é") == [*terms(text), "é"]
-
-
-@given(st.text(), st.text())
-def test_terms_of_joined_texts_are_the_terms_of_both(first: str, second: str) -> None:
-    assert terms(f"{first}\n{second}") == terms(first) + terms(second)
-
-
-def test_case_makes_no_difference() -> None:
-    text = "Q3 Report ABC-1 Über ΣΊΣΥΦΟΣ"
-    assert terms(text.upper()) == terms(text.lower()) == terms(text)
-
-
-# ---- scores
-
-
-def test_saturation_is_the_part_of_the_formula_of_the_docstring() -> None:
-    (score,) = 2.0 * saturation([3], [20], average_length=10.0)
-    assert score == pytest.approx(2.0 * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 20 / 10)))
-
-
-@given(st.integers(0, 10_000), st.data())
-def test_rarer_terms_weigh_more_and_none_weighs_nothing(count: int, data: st.DataObject) -> None:
-    frequency = data.draw(st.integers(0, count))
-    assert idf(count, frequency) > 0
-    if frequency:
-        assert idf(count, frequency - 1) > idf(count, frequency)
-
-
-@given(st.integers(1, 50), st.integers(1, 500))
-def test_more_occurrences_score_more_and_longer_passages_less(n: int, length: int) -> None:
-    more, less, longer = saturation([n + 1, n, n], [length, length, length + 1], 100.0)
-    assert more > less > longer > 0
-
-
-def test_texts_are_scored_with_the_statistics_of_another_collection() -> None:
-    statistics = TermStatistics(100, 4.0, {"common": 90, "rare": 1})
-    rare, common, none = score_texts(
-        "rare common rare", ["a rare word", "a common word", "nothing here"], statistics
-    )
-    assert rare > common > none == 0.0
-    expected = math.log1p((100 - 1 + 0.5) / 1.5) * saturation([1], [3], 4.0)
-    assert rare == pytest.approx(float(expected[0]))
-
-
-def test_texts_are_scored_without_any_collection() -> None:
-    empty = TermStatistics(0, 0.0, {})
-    first, second = score_texts("fish", ["blue fish", "sky"], empty)
-    assert first > second == 0.0
-    assert score_texts("fish", ["", "!"], empty) == [0.0, 0.0]
-    assert score_texts("fish", [], empty) == []
-    assert score_texts("", ["blue fish"], empty) == [0.0]
-
-
-# ---- kept in DuckDB
 
 Passages = dict[int, Counter[str]]
 
