@@ -24,9 +24,8 @@ def decoded_object(line: bytes) -> dict[str, JSONValue]:
     """
     try:
         text = line.decode("utf-8")
-        given = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-        if "\\u" in text:  # UTF-8 has no lone surrogates: only an escape can spell one
-            given = repaired_json(given)
+        # The repair walks the whole value, and so refuses also what is nested too deeply.
+        given = repaired_json(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
     except UnicodeDecodeError:
         raise ValueError("the line is not UTF-8") from None
     except json.JSONDecodeError as error:
