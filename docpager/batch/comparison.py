@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from docpager.batch.answers import SCHEMA
 from docpager.batch.metrics import Metric
-from docpager.batch.results import SCHEMA, Record, metric_value, read_results
+from docpager.batch.results import Record, metric_value, read_results
 from docpager.errors import NothingToDo
 from docpager.types import JSONValue
 

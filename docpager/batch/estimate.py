@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docpager.batch.results import SCHEMA, Record
+from docpager.batch.answers import SCHEMA
+from docpager.batch.results import Record
 from docpager.types import JSONValue, Price, ToolMode, Usage
 
 _INSTRUCTIONS = 900

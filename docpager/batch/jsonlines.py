@@ -1,11 +1,13 @@
-"""One JSON object of a file that has one a line, read strictly: what cannot be written again is
-refused, and what is wrong is said in words that fit behind `FILE:LINE: `."""
+"""The objects of a JSON Lines file, read strictly: what cannot be written again is refused.
+
+Messages say what is wrong in words that fit behind `FILE:LINE: `.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from docpager.types import JSONValue
 from docpager.unicode import repaired_json
@@ -18,10 +20,11 @@ def decoded_object(line: bytes) -> dict[str, JSONValue]:
     """The object that `line` holds, its lone surrogates repaired.
 
     Raises:
-        ValueError: it holds none; the text says why.
+        ValueError: the line holds no object; the text says why.
     """
     try:
         text = line.decode("utf-8")
+        # The repair walks the whole value, and so refuses also what is nested too deeply.
         given = repaired_json(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
     except UnicodeDecodeError:
         raise ValueError("the line is not UTF-8") from None
@@ -31,11 +34,11 @@ def decoded_object(line: bytes) -> dict[str, JSONValue]:
         raise ValueError("the line is nested too deeply") from None
     if not isinstance(given, dict):
         raise ValueError("the line is no JSON object")
-    return cast("dict[str, JSONValue]", given)
+    return given
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that a check of an object's shape found, in words."""
+    """The first problem that validation found in an object, in words."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the line"
     if first["type"] == "missing":

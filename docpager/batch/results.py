@@ -1,4 +1,4 @@
-"""Results as JSON: the record of an answer, and the file of a batch's results, a line for each.
+"""Results as JSON, and the file of a batch's results, a line for each.
 
 Lines are appended whole as questions finish, and rewritten in the order of the questions at the
 end. A last line torn by a kill is cut off when the file is opened again.
@@ -16,66 +16,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from docpager.batch.answers import answer_record
 from docpager.batch.jsonlines import decoded_object
-from docpager.batch.metrics import METRICS, Metric
+from docpager.batch.metrics import (
+    METRICS,
+    Metric,
+    best,
+    contains,
+    document_recall,
+    exact_match,
+    f1,
+    recall,
+)
 from docpager.batch.questions import RESULT_KEYS, Question
-from docpager.batch.scoring import best, contains, document_recall, exact_match, f1, recall
 from docpager.errors import Limit, UserError
-from docpager.types import Answer, Citation, JSONValue, PageRef
+from docpager.types import Answer, JSONValue, PageRef
 
 try:
     import fcntl
 except ImportError:  # Windows has no advisory locks
     fcntl = None  # type: ignore[assignment]
 
-SCHEMA = 1
 Record = dict[str, JSONValue]
 _SAID = ("answered", "unsupported")
 """Statuses whose answer is one; the text of the others is an exclude."""
-
-
-# -- an answer ------------------------------------------------------------------------------------
-
-
-def answer_record(answer: Answer) -> Record:
-    """An answer as `ask --json` prints it, keys in the contract's order."""
-    return {
-        "schema": SCHEMA,
-        "run_id": answer.run_id,
-        "question": answer.question,
-        "status": answer.status,
-        "answer": answer.answer,
-        "citations": [citation_record(citation) for citation in answer.citations],
-        "steps": answer.steps,
-        "searches": answer.searches,
-        "pages_read": answer.pages_read,
-        "usage": {
-            "prompt_tokens": answer.usage.prompt_tokens,
-            "cached_tokens": answer.usage.cached_tokens,
-            "completion_tokens": answer.usage.completion_tokens,
-            "cost_usd": answer.usage.cost_usd,
-        },
-        "model": answer.model,
-        "tool_mode": answer.tool_mode,
-        "stopped_by": answer.stopped_by,
-        "elapsed_s": round(answer.elapsed_s, 3),
-        "error": answer.error,
-    }
-
-
-def citation_record(citation: Citation) -> Record:
-    """A citation; `section` and `line` say where in files without pages, where `page` is null."""
-    return {
-        "passage_id": citation.passage_id,
-        "document": citation.document,
-        "page": citation.page,
-        "page_label": citation.page_label,
-        "quote": citation.quote,
-        "verified": citation.verified,
-        "section": citation.section,
-        "line": citation.line,
-        "problem": citation.problem,
-    }
 
 
 # -- a result -------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
+from docpager.batch.answers import SCHEMA
 from docpager.batch.metrics import METRICS, Metric
-from docpager.batch.results import SCHEMA, Record, metric_value
+from docpager.batch.results import Record, metric_value
 from docpager.types import JSONValue
 
 WORST = 10

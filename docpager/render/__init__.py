@@ -4,7 +4,7 @@ Standard output gets answers and JSON, and nothing else does. No result is compu
 imported only where a terminal is watching.
 """
 
-from docpager.batch.results import SCHEMA, answer_record, citation_record
+from docpager.batch.answers import SCHEMA, answer_record, citation_record
 from docpager.render.answers import answer_text, citation_place, citation_text
 from docpager.render.archive import (
     document_line,

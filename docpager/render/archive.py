@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from docpager.batch.results import SCHEMA
+from docpager.batch.answers import SCHEMA
 from docpager.render.terminal import plural, printable
 from docpager.types import (
     Document,

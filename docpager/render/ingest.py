@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from docpager.batch.results import SCHEMA
+from docpager.batch.answers import SCHEMA
 from docpager.render.archive import failures_text
 from docpager.render.terminal import plural
 from docpager.types import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docpager.batch.results import SCHEMA
+from docpager.batch.answers import SCHEMA
 from docpager.render.terminal import printable
 from docpager.types import (
     JSONValue,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from docpager.batch.results import SCHEMA
+from docpager.batch.answers import SCHEMA
 from docpager.locations import passage_place
 from docpager.render.terminal import printable, wrap
 from docpager.types import (

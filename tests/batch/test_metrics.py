@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docpager.batch.scoring import best, contains, exact_match, f1, recall, tokens
+from docpager.batch.metrics import best, contains, exact_match, f1, recall, tokens
 from docpager.types import PageRef
 
 TEXT = st.text(st.sampled_from("ab the 12,灯塔."), max_size=20)
