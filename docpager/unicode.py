@@ -1,4 +1,5 @@
-"""Characters that others do not take: lone surrogates, and what XML has no way to hold.
+"""Named ranges of characters, and characters that others refuse: lone surrogates, and what XML
+cannot hold.
 
 No store, file or endpoint takes a string that holds a lone surrogate.
 
@@ -11,6 +12,15 @@ from __future__ import annotations
 
 import re
 from typing import Any
+
+# Ranges to compose a character class from: each user names the ones that it needs.
+IDEOGRAPHIC_MARKS = "\u3005-\u3007"
+"""The repeat mark, the closing mark and the number zero, which stand within words."""
+KANA = "\u3040-\u30ff"
+IDEOGRAPHS_EXTENSION_A = "\u3400-\u4dbf"
+IDEOGRAPHS = "\u4e00-\u9fff"
+HANGUL_SYLLABLES = "\uac00-\ud7af"
+COMPATIBILITY_IDEOGRAPHS = "\uf900-\ufaff"
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

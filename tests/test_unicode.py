@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docpager.unicode import has_lone_surrogate, repaired, repaired_json
+from docpager.unicode import (
+    COMPATIBILITY_IDEOGRAPHS,
+    HANGUL_SYLLABLES,
+    IDEOGRAPHIC_MARKS,
+    IDEOGRAPHS,
+    IDEOGRAPHS_EXTENSION_A,
+    KANA,
+    has_lone_surrogate,
+    repaired,
+    repaired_json,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 
@@ -30,3 +43,28 @@ def test_a_repaired_json_value_can_be_written(value: object) -> None:
     mended = repaired_json(value)
     json.dumps(mended, ensure_ascii=False).encode("utf-8")
     assert repaired_json(mended) == mended
+
+
+_WORDS = KANA + IDEOGRAPHS_EXTENSION_A + IDEOGRAPHS + HANGUL_SYLLABLES
+
+
+@pytest.mark.parametrize(
+    ("composed", "spelled_out"),
+    [
+        # questions of guided mode
+        (_WORDS, r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"),
+        # citations
+        (
+            _WORDS + COMPATIBILITY_IDEOGRAPHS,
+            r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff",
+        ),
+        # scoring
+        (
+            IDEOGRAPHIC_MARKS + _WORDS + COMPATIBILITY_IDEOGRAPHS,
+            r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff",
+        ),
+    ],
+)
+def test_named_ranges_compose_the_sets_that_each_user_had(composed: str, spelled_out: str) -> None:
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    assert re.findall(f"[{composed}]", everything) == re.findall(f"[{spelled_out}]", everything)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 
@@ -97,13 +97,13 @@ class CallCache:
         if place is None:
             return None
         try:
-            record = json.loads(os.pread(self._file, place[1], place[0]))
+            record: Record = json.loads(os.pread(self._file, place[1], place[0]))
         except ValueError:
             # Torn where a bracket happens to stand: the call is made anew, and its line counts.
             with self._lock:
                 self._places.pop(key, None)
             return None
-        return cast(Record, record)
+        return record
 
     def put(self, key: str, record: Record) -> None:
         """Keep what came back; the line is handed to the system before this returns.
@@ -340,7 +340,11 @@ def cached_mode(
             raise cache.missing(f"reply that settles the tool mode of {model}")
         record = {"kind": "mode", "tool_mode": settle()}
         cache.put(key, record)
-    return cast(ToolMode, record["tool_mode"])
+    match record.get("tool_mode"):
+        case "tools" | "json" | "text" as mode:
+            return mode
+        case _:
+            raise _unreadable("tool mode")
 
 
 def chat_key(request: ChatRequest, model: str, seed: int | None) -> str:
@@ -395,12 +399,37 @@ def _record_of(reply: ChatReply, seconds: float) -> Record:
 
 
 def _reply_of(record: Record) -> tuple[ChatReply, float]:
-    calls = cast("list[list[str]]", record.get("calls", []))
-    prompt, cached, completion = cast("list[int]", record["usage"])
-    reply = ChatReply(
-        AssistantMessage(str(record["text"]), tuple(ToolCall(*call) for call in calls)),
-        Usage(prompt, cached, completion),
-        cast(Literal["stop", "length", "calls"], record["finish_reason"]),
-        cast("str | None", record.get("problem")),
+    match record:
+        case {
+            "text": str(text),
+            "usage": [int(prompt), int(cached), int(completion)],
+            "finish_reason": "stop" | "length" | "calls" as finish_reason,
+            "elapsed_s": int() | float() as seconds,
+        }:
+            problem = record.get("problem")
+            reply = ChatReply(
+                AssistantMessage(text, _calls_of(record.get("calls", []))),
+                Usage(prompt, cached, completion),
+                finish_reason,
+                problem if isinstance(problem, str) else None,
+            )
+            return reply, seconds
+        case _:
+            raise _unreadable("reply")
+
+
+def _calls_of(written: JSONValue) -> tuple[ToolCall, ...]:
+    calls: list[ToolCall] = []
+    for item in written if isinstance(written, list) else [written]:
+        match item:
+            case [str(call_id), str(name), str(arguments)]:
+                calls.append(ToolCall(call_id, name, arguments))
+            case _:
+                raise _unreadable("call")
+    return tuple(calls)
+
+
+def _unreadable(what: str) -> UserError:
+    return UserError(
+        f"The cache holds a {what} that this docpager cannot read. Name another with --cache."
     )
-    return reply, cast(float, record["elapsed_s"])

@@ -102,7 +102,6 @@ class OpenAIChat:
         self._correction = _Correction()
         self._last_functions: tuple[tuple[FunctionSpec, ...], int] = ((), 0)
         self._refused: set[str] = set()
-        self._warnings: dict[str, None] = {}
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._model!r}, {self._endpoint!r})"
@@ -111,11 +110,6 @@ class OpenAIChat:
     def tool_mode(self) -> ToolMode:
         """Always `tools`; other modes are chats around this one."""
         return "tools"
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was odd about the replies so far, for a person; each said once."""
-        return tuple(self._warnings)
 
     def for_run(self, on_wait: OnWait, time_left: TimeLeft | None = None) -> OpenAIChat:
         """The same model for one run alone, whose waits `on_wait` is told of, and no request of
@@ -255,7 +249,6 @@ class OpenAIChat:
         completion = _whole(field(reply, "usage", "completion_tokens"))
         if prompt:
             self._correction.learn(counted, prompt)
-            self._notice_truncation(counted, prompt)
         if completion is None:
             written = "".join(item.name + item.arguments for item in message.calls)
             completion = self._count(message.text + written)
@@ -265,14 +258,6 @@ class OpenAIChat:
             cached_tokens=cached or 0,
             completion_tokens=completion,
         )
-
-    def _notice_truncation(self, counted: int, actual: int) -> None:
-        if actual < counted * 0.5 and counted - actual > 200:
-            self._warnings.setdefault(
-                f"{self._endpoint.url} counts far fewer prompt tokens than were sent: it may cut "
-                "prompts silently. Raise its context window (Ollama: num_ctx), or lower "
-                "--context-window."
-            )
 
 
 def _shape(reply: object) -> str:

@@ -1,4 +1,8 @@
-"""`Throttle`: how many calls an endpoint is sent at once, learnt from how it takes them."""
+"""`Throttle`: limits the requests in flight to one endpoint, by additive increase and
+multiplicative decrease (Chiu and Jain, 1989), as TCP does.
+
+What is tried again, and when, is `endpoint`'s.
+"""
 
 from __future__ import annotations
 
@@ -37,31 +41,30 @@ class WaitInterrupted(DocpagerError):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Leave to send one request."""
+    """Permission to send one request."""
 
     epoch: int
-    """How often the number in flight had been halved when it was given."""
+    """How often the limit had been halved when the slot was given."""
     waited: float
-    """Seconds it was waited for."""
+    """Seconds spent waiting for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """What happened between a batch and its endpoint."""
 
-    requests: int = 0
     retries: int = 0
-    """Requests that were answered with something to be asked again for."""
+    """Requests that were sent again."""
     fewest_at_once: int = 0
-    """The lowest bound that the number in flight was brought down to."""
+    """The lowest that the limit on requests in flight has been."""
 
 
 class Throttle:
     """Shared by all who call one endpoint; begins at `most` at once and never goes beyond.
 
-    A refusal (429, 5xx) halves the number in flight, once for all that were under way together,
-    and nothing is sent before the time that the endpoint names. As many good replies as are let
-    through at once let one more through.
+    Multiplicative decrease: a refusal (429, 5xx) halves the limit, once for all requests that were
+    in flight together, and nothing is sent before the time that the endpoint names. Additive
+    increase: after as many good replies as the limit allows at once, the limit grows by one.
 
     Args:
         most: Calls at once.
@@ -87,7 +90,6 @@ class Throttle:
         self._good = 0
         self._epoch = 0
         self._paused_until = 0.0
-        self._requests = 0
         self._retries = 0
         self._fewest = most
         self.refusal: str | None = None
@@ -97,17 +99,17 @@ class Throttle:
     def traffic(self) -> Traffic:
         """What happened so far."""
         with self._changed:
-            return Traffic(self._requests, self._retries, self._fewest)
+            return Traffic(self._retries, self._fewest)
 
     @property
     def allowed(self) -> int:
-        """How many are let through at once now."""
+        """The current limit on requests in flight."""
         with self._changed:
             return self._allowed
 
     @contextmanager
     def slot(self, patience: float = math.inf) -> Iterator[Slot]:
-        """Wait for leave to send one request, and count it as in flight until the end.
+        """Wait for permission to send one request, and count it as in flight until the end.
 
         Raises:
             LongPause: the endpoint's pauses would be waited for longer than `patience` seconds.
@@ -129,7 +131,6 @@ class Throttle:
                 if pause:
                     paused += self._clock.monotonic() - now
             self._in_flight += 1
-            self._requests += 1
             given = Slot(self._epoch, self._clock.monotonic() - began)
         try:
             yield given

@@ -100,7 +100,7 @@ def _models(
 ) -> Models:
     from docpager.agent.ask import Models
     from docpager.memory.summary import ExtractiveSummarizer, ModelSummarizer
-    from docpager.models.meter import Meter
+    from docpager.models.meter import Meter, Reserve, RunLimits
 
     def on_call(request: ChatRequest, reply: ChatReply, seconds: float) -> None:
         trace.event(
@@ -120,12 +120,12 @@ def _models(
         chat,
         clock,
         price=price_of(config, info.model if info.endpoint != "embedded" else EMBEDDED),
-        max_tokens=config.max_tokens,
-        max_cost=config.max_cost,
-        max_seconds=config.timeout,
-        reserve_tokens=min((config.max_tokens or 0) // 4, info.context_window),
-        reserve_cost=(config.max_cost or 0.0) / 4,
-        reserve_seconds=config.timeout * FORCED_ANSWER_SHARE,
+        limits=RunLimits(config.max_tokens, config.max_cost, config.timeout),
+        reserve=Reserve(
+            tokens=min((config.max_tokens or 0) // 4, info.context_window),
+            cost=(config.max_cost or 0.0) / 4,
+            seconds=config.timeout * FORCED_ANSWER_SHARE,
+        ),
         on_call=on_call,
     )
     in_code = ExtractiveSummarizer(model.counter)

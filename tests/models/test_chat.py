@@ -424,21 +424,3 @@ def test_a_small_prompt_does_not_teach_a_large_factor() -> None:
         before = chat.prompt_tokens(large)
         chat.complete(PLAIN)
         assert before < chat.prompt_tokens(large) < before + 400
-
-
-def test_a_prompt_that_was_cut_silently_is_noticed_once() -> None:
-    cut = wire_reply(say("ok"), usage=Usage(prompt_tokens=2048, completion_tokens=1))
-    with chat_with([cut, cut]) as (chat, _):
-        assert chat.warnings == ()
-        for _ in range(2):
-            chat.complete(ChatRequest((UserMessage("word " * 8_000),)))
-        (warning,) = chat.warnings
-        assert "cut" in warning
-        assert "--context-window" in warning
-
-
-def test_a_count_a_little_lower_than_ours_is_no_warning() -> None:
-    lower = wire_reply(say("ok"), usage=Usage(prompt_tokens=7_000, completion_tokens=1))
-    with chat_with([lower]) as (chat, _):
-        chat.complete(ChatRequest((UserMessage("word " * 8_000),)))
-        assert chat.warnings == ()

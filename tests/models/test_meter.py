@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from docpager.errors import BudgetReached, ModelError
 from docpager.messages import ChatReply, ChatRequest, UserMessage
-from docpager.models.meter import Meter
+from docpager.models.meter import Meter, Reserve, RunLimits
 from docpager.testing import FrozenClock, ScriptedChat, say
 from docpager.types import Usage
 
@@ -38,7 +38,9 @@ def test_the_usage_is_the_sum_of_all_calls(spent: list[tuple[int, int, int]]) ->
 def test_no_call_goes_past_the_bound(limit: int, prompt: int, completion: int, kept: int) -> None:
     # A call costs at most what was counted for it beforehand: the law is for honest counts.
     inner = spending(Usage(min(prompt, 8), 0, completion))
-    meter = Meter(inner, FrozenClock(), max_tokens=limit, reserve_tokens=kept)
+    meter = Meter(
+        inner, FrozenClock(), limits=RunLimits(tokens=limit), reserve=Reserve(tokens=kept)
+    )
     with pytest.raises(BudgetReached) as reached:
         while True:
             meter.complete(ASKED)
@@ -49,7 +51,7 @@ def test_no_call_goes_past_the_bound(limit: int, prompt: int, completion: int, k
 
 def test_the_refused_call_is_not_made() -> None:
     inner = spending(Usage(10, 0, 10))
-    meter = Meter(inner, FrozenClock(), max_tokens=10)
+    meter = Meter(inner, FrozenClock(), limits=RunLimits(tokens=10))
     with pytest.raises(BudgetReached):
         meter.complete(ASKED)
     assert inner.requests == []
@@ -59,7 +61,7 @@ def test_the_refused_call_is_not_made() -> None:
 def test_the_reserve_is_for_the_last_call() -> None:
     needed = ScriptedChat([]).prompt_tokens(ASKED) + ASKED.max_tokens
     inner = spending(Usage(5, 0, 5))
-    meter = Meter(inner, FrozenClock(), max_tokens=needed, reserve_tokens=1)
+    meter = Meter(inner, FrozenClock(), limits=RunLimits(tokens=needed), reserve=Reserve(tokens=1))
     assert meter.limit_reached(needed, 0) == "tokens"
     with pytest.raises(BudgetReached):
         meter.complete(ASKED)
@@ -72,7 +74,10 @@ def test_the_reserve_is_for_the_last_call() -> None:
 def test_no_call_begins_after_the_deadline() -> None:
     clock = FrozenClock()
     meter = Meter(
-        spending(Usage(), clock, seconds=4.0), clock, max_seconds=10.0, reserve_seconds=1.0
+        spending(Usage(), clock, seconds=4.0),
+        clock,
+        limits=RunLimits(seconds=10.0),
+        reserve=Reserve(seconds=1.0),
     )
     for _ in range(3):
         meter.complete(ASKED)
@@ -84,7 +89,9 @@ def test_no_call_begins_after_the_deadline() -> None:
 
 def test_the_seconds_kept_back_are_for_the_last_call() -> None:
     clock = FrozenClock()
-    meter = Meter(spending(Usage()), clock, max_seconds=10.0, reserve_seconds=5.0)
+    meter = Meter(
+        spending(Usage()), clock, limits=RunLimits(seconds=10.0), reserve=Reserve(seconds=5.0)
+    )
     clock.advance(6.0)
     assert meter.limit_reached(1, 0) == "time"
     meter.release_reserve()

@@ -68,9 +68,6 @@ class ChosenWeights:
 
     path: Path
     name: str
-    verified: bool
-    """Whether its hash is the publisher's; False for a file given by path, whose hash nobody
-    told us."""
 
 
 def weights_path(cache: Path, weights: Weights = EMBEDDED_MODEL) -> Path:
@@ -102,12 +99,12 @@ def choose(
     if given:
         path = Path(given).expanduser()
         _require_gguf(path)
-        return ChosenWeights(path, path.stem, verified=False)
+        return ChosenWeights(path, path.stem)
     located = locate(cache, weights)
     if located is None:
         raise UserError(f"The embedded model's weights are not on this machine. {_OBTAIN}")
     check(located, progress, weights)
-    return ChosenWeights(located, weights.name, verified=True)
+    return ChosenWeights(located, weights.name)
 
 
 def check(path: Path, progress: Progress | None = None, weights: Weights = EMBEDDED_MODEL) -> bool:

@@ -174,12 +174,12 @@ def test_local_without_weights_names_the_ways(tmp_path: Path) -> None:
 def test_local_is_the_checked_file(tmp_path: Path, source: Path) -> None:
     path = subject.obtain_from_file(tmp_path / "cache", source, None, SMALL)
     chosen = subject.choose("local", tmp_path / "cache", None, SMALL)
-    assert (chosen.path, chosen.name, chosen.verified) == (path, "small", True)
+    assert (chosen.path, chosen.name) == (path, "small")
 
 
-def test_another_file_is_taken_and_called_unverified(tmp_path: Path, source: Path) -> None:
+def test_another_file_is_taken_under_its_own_name(tmp_path: Path, source: Path) -> None:
     chosen = subject.choose(f"local:{source}", tmp_path / "cache", None, SMALL)
-    assert (chosen.path, chosen.name, chosen.verified) == (source, "copy", False)
+    assert (chosen.path, chosen.name) == (source, "copy")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04"])
