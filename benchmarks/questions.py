@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from docpager import Selection, ingest_paths, run_batch
+from docpager.batch.result import Result
+from docpager.batch.result_line import result_record
 from docpager.batch.results import read_results
 
 ROOT = Path(__file__).parents[1]
@@ -153,19 +155,19 @@ def main() -> None:
     )
     if summary.stopped:
         print(summary.stopped, file=sys.stderr)
-    rows = list(read_results(kept).values())
+    rows: list[Any] = [result_record(result) for result in read_results(kept).values()]
     print(table(rows))
     for row in rows:
         if not row["scores"]["passed"]:
             print(miss(row))
 
 
-def _say(done: int, total: int, row: Row) -> None:
-    mark = "right" if row["scores"]["passed"] else "wrong"
-    expected = row["expected"] or row.get("expected_status")
+def _say(done: int, total: int, result: Result) -> None:
+    answer, given = result.answer, result.given
+    mark = "right" if result.scores.passed else "wrong"
     print(
-        f"{done}/{total} {mark} {row['id']} {row['elapsed_s']:.0f} s: {row['answer']!r} "
-        f"({row['status']}); expected {expected}",
+        f"{done}/{total} {mark} {result.id} {answer.elapsed_s:.0f} s: {answer.answer!r} "
+        f"({answer.status}); expected {given.expected or given.expected_status}",
         file=sys.stderr,
     )
 

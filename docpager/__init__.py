@@ -25,9 +25,10 @@ if TYPE_CHECKING:
         run_batch,
         search,
     )
+    from docpager.batch import BatchLimits, Grading, Interrupt, Selection
     from docpager.batch.comparison import Comparison, compare_results
     from docpager.batch.estimate import Estimate
-    from docpager.batch.run import BatchLimits, Grading, Interrupt, Selection
+    from docpager.batch.result import Result, Scores
     from docpager.batch.summary import BatchSummary
     from docpager.config import Config, Settings, load
     from docpager.errors import (
@@ -87,7 +88,9 @@ __all__ = [
     "Passage",
     "Price",
     "Removal",
+    "Result",
     "ResultPage",
+    "Scores",
     "Selection",
     "Settings",
     "Usage",
@@ -110,7 +113,7 @@ _HOMES = {
         "run_batch",
         "search",
     ),
-    "docpager.batch.run": ("BatchLimits", "Grading", "Interrupt", "Selection"),
+    "docpager.batch": ("BatchLimits", "Grading", "Interrupt", "Selection"),
     "docpager.batch.comparison": ("Comparison", "compare_results"),
     "docpager.config": ("Config", "Settings", "load"),
     "docpager.errors": (
@@ -125,6 +128,7 @@ _HOMES = {
         "UserError",
     ),
     "docpager.batch.estimate": ("Estimate",),
+    "docpager.batch.result": ("Result", "Scores"),
     "docpager.batch.summary": ("BatchSummary",),
     "docpager.types": (
         "Answer",

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     from docpager.agent.runs import Run
     from docpager.agent.trace import Trace
+    from docpager.batch import BatchLimits, Grading, Interrupt, OnResult, Selection
     from docpager.batch.estimate import Estimate
-    from docpager.batch.run import BatchLimits, Grading, Interrupt, OnResult, Selection
+    from docpager.batch.result import Result
     from docpager.batch.summary import BatchSummary
     from docpager.protocols import Embedder, Vectors
     from docpager.stores.duckdb.reader import DuckDBReader
@@ -306,20 +307,22 @@ class Archive:
             NothingToDo: no question is selected, or the archive is empty.
             ArchiveError: the archive is missing, locked or damaged.
         """
+        from docpager import batch as batches
+
+        paths = (junit_xml, summary, report)
+        reports = [None if path is None else Path(path) for path in paths]
         return wiring.run_batch(
             self.config,
-            questions,
-            results,
-            grading=grading,
-            selection=selection,
-            bounds=bounds,
-            jobs=jobs,
-            junit_xml=junit_xml,
-            summary=summary,
-            report=report,
-            say=say,
-            on_result=on_result,
-            interrupt=interrupt,
+            wiring.BatchFiles(Path(questions), Path(results), *reports),
+            wiring.BatchOptions(
+                grading or batches.Grading(),
+                selection or batches.Selection(),
+                bounds or batches.BatchLimits(),
+                jobs,
+                say,
+                on_result or _ignore_result,
+                interrupt or batches.Interrupt(),
+            ),
         )
 
     def estimate(
@@ -374,6 +377,10 @@ class Archive:
 
 
 _AT_ONCE = 1000
+
+
+def _ignore_result(_done: int, _total: int, _result: Result) -> None:
+    """Does nothing."""
 
 
 def _named_by(config: Config) -> Archive:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from docpager.batch.answers import SCHEMA
 from docpager.batch.metrics import Metric
-from docpager.batch.results import Record, metric_value, read_results
+from docpager.batch.result import Result
+from docpager.batch.results import read_results
 from docpager.errors import NothingToDo
 from docpager.types import JSONValue
 
@@ -83,16 +83,16 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
     pairs = [(one[name], other[name]) for name in shared]
     failures, errors, fixed, changed = [], [], [], []
     for old, new in pairs:
-        change = Change(str(new["id"]), str(new["question"]), _said(old), _said(new))
+        change = Change(new.id, new.answer.question, _said(old), _said(new))
         if _is_fault(new) and not _is_fault(old):
             errors.append(change)
-        elif _passed(old) is True and _passed(new) is False:
+        elif old.scores.passed is True and new.scores.passed is False:
             failures.append(change)
-        elif _passed(new) is True and _passed(old) is not True:
+        elif new.scores.passed is True and old.scores.passed is not True:
             fixed.append(change)
         elif change.before != change.after:
             changed.append(change)
-    values = [(metric_value(old, metric), metric_value(new, metric)) for old, new in pairs]
+    values = [(old.value(metric), new.value(metric)) for old, new in pairs]
     scored = [(a, b) for a, b in values if a is not None and b is not None]
     return Comparison(
         metric=metric,
@@ -100,27 +100,27 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
         new_failures=tuple(failures),
         new_errors=tuple(errors),
         lost=tuple(
-            Change(str(old["id"]), str(old["question"]), _said(old), "(no result)")
+            Change(old.id, old.answer.question, _said(old), "(no result)")
             for name, old in one.items()
-            if name not in other and _passed(old) is True
+            if name not in other and old.scores.passed is True
         ),
         fixed=tuple(fixed),
         changed=tuple(changed),
         only_before=tuple(name for name in one if name not in other),
         only_after=tuple(name for name in other if name not in one),
         mean=Delta(_mean([a for a, _ in scored]), _mean([b for _, b in scored])),
-        passed=Delta(*(float(sum(_passed(row) is True for row in rows)) for rows in _sides(pairs))),
-        tokens=Delta(*(sum(_tokens(row) for row in rows) for rows in _sides(pairs))),
-        cost_usd=Delta(*(_cost(rows) for rows in _sides(pairs))),
+        passed=Delta(*(_passes(side) for side in _sides(pairs))),
+        tokens=Delta(*(_tokens(side) for side in _sides(pairs))),
+        cost_usd=Delta(*(_cost(side) for side in _sides(pairs))),
     )
 
 
-def _asked(records: Mapping[str, Record]) -> dict[str, Record]:
-    """Without those of questions that the batch did not hold any more."""
-    return {name: record for name, record in records.items() if not record.get("unasked")}
+def _asked(results: Mapping[str, Result]) -> dict[str, Result]:
+    """Without the results of questions that the batch did not hold any more."""
+    return {name: result for name, result in results.items() if not result.unasked}
 
 
-def comparison_record(found: Comparison) -> Record:
+def comparison_record(found: Comparison) -> dict[str, JSONValue]:
     """A comparison as `compare --json` prints it."""
     return {
         "schema": SCHEMA,
@@ -221,30 +221,29 @@ def _cell(text: str) -> str:
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 
-def _said(record: Mapping[str, JSONValue]) -> str:
-    answer = str(record["answer"]).strip()
-    return answer if answer and not _is_fault(record) else f"({record['status']})"
+def _said(result: Result) -> str:
+    text = result.answer.answer.strip()
+    return text if text and not _is_fault(result) else f"({result.answer.status})"
 
 
-def _is_fault(record: Mapping[str, JSONValue]) -> bool:
-    return record["status"] == "model_error" or record["skipped"] is not None
+def _is_fault(result: Result) -> bool:
+    return not result.is_judged
 
 
-def _passed(record: Mapping[str, JSONValue]) -> JSONValue:
-    return cast("dict[str, JSONValue]", record.get("scores") or {}).get("passed")
-
-
-def _sides(pairs: Sequence[tuple[Record, Record]]) -> tuple[list[Record], list[Record]]:
+def _sides(pairs: Sequence[tuple[Result, Result]]) -> tuple[list[Result], list[Result]]:
     return [old for old, _ in pairs], [new for _, new in pairs]
 
 
-def _tokens(record: Record) -> float:
-    usage = cast("dict[str, float]", record["usage"])
-    return usage["prompt_tokens"] + usage["completion_tokens"]
+def _passes(results: Sequence[Result]) -> float:
+    return float(sum(result.scores.passed is True for result in results))
 
 
-def _cost(records: Sequence[Record]) -> float | None:
-    costs = [cast("dict[str, float | None]", record["usage"])["cost_usd"] for record in records]
+def _tokens(results: Sequence[Result]) -> float:
+    return float(sum(result.answer.usage.total_tokens for result in results))
+
+
+def _cost(results: Sequence[Result]) -> float | None:
+    costs = [result.answer.usage.cost_usd for result in results]
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 6) if known else None
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docpager.batch.answers import SCHEMA
-from docpager.batch.results import Record
 from docpager.types import JSONValue, Price, ToolMode, Usage
 
 _INSTRUCTIONS = 900
@@ -115,7 +114,7 @@ def _from_loop(window: int, max_steps: int) -> tuple[_One, _One, _One]:
     )
 
 
-def estimate_record(estimate: Estimate) -> Record:
+def estimate_record(estimate: Estimate) -> dict[str, JSONValue]:
     """An estimate as `batch --dry-run --json` prints it."""
     return {
         "schema": SCHEMA,

@@ -66,8 +66,8 @@ class Question:
     """The name of its file."""
 
     @property
-    def place(self) -> str:
-        """Where it stands, as `FILE:LINE`."""
+    def location(self) -> str:
+        """Its line, as `FILE:LINE`."""
         return f"{self.file}:{self.line}"
 
 

@@ -6,18 +6,20 @@ import importlib.resources
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from docpager.agent.runs import Event
+from docpager.agent.runs import Event, events_of
 from docpager.batch.metrics import METRICS
 from docpager.batch.questions import Question
-from docpager.batch.results import Record, metric_value, was_judged
-from docpager.batch.summary import BatchSummary
+from docpager.batch.result import Result
+from docpager.batch.result_line import scores_record
+from docpager.batch.summary import BatchSummary, FinishedBatch
 from docpager.errors import UserError
 from docpager.locations import section_place
-from docpager.types import JSONValue
+from docpager.types import Answer, Citation, JSONValue
 from docpager.unicode import legal_xml
 
 _BINS = 12
@@ -35,61 +37,19 @@ _KINDS = {
 _USER_KINDS = ("pressure", "nudge", "failure", "upload", "summary")
 
 
-def write_report(
-    path: Path,
-    questions: Sequence[Question],
-    record_of: Callable[[str], Record | None],
-    summary: BatchSummary,
-    *,
-    events_of: Callable[[str], Sequence[Event]],
-    page_of: Callable[[Mapping[str, JSONValue]], str | None],
-    failed: Mapping[str, str] | None = None,
-) -> None:
-    """Write the report of `questions` in their order, those without a result too.
-
-    Args:
-        record_of: A question's result by its id.
-        events_of: What happened in a run, by its id; nothing where its trace is gone.
-        page_of: The stored text that a citation points into.
-        failed: By its id, why a question that was asked has no new result.
+def write_report(path: Path, batch: FinishedBatch) -> None:
+    """Write the report of all questions of a batch in their order, those without a result too.
 
     Raises:
         UserError: the file cannot be written.
     """
-    pages: dict[str, str] = {}
-    rows = []
-    model = ""
-    for question in questions:
-        record, why = record_of(question.id), (failed or {}).get(question.id)
-        if record is None:
-            row = _row_without_result(question)
-        else:
-            model = str(record["model"])
-            events = events_of(str(record["run_id"])) if record["run_id"] else ()
-            row = _row(question, record, summary, events, page_of, pages)
-        rows.append(row if why is None else {**row, "outcome": "error", "error": why})
-    data: dict[str, JSONValue] = {
-        "summary": _heading(summary, model),
-        "metrics": [name for name in METRICS if summary.groups["all"].scores[name].n],
-        "tags": [
-            {
-                "name": tag,
-                "questions": group.questions,
-                "passed": group.passed,
-                "scores": {
-                    name: {"mean": score.mean, "n": score.n} for name, score in group.scores.items()
-                },
-            }
-            for tag, group in summary.groups.items()
-        ],
-        "questions": [*rows],
-        "pages": {**pages},
-    }
+    report = _Report(batch)
+    rows = [report.row(question) for question in batch.questions]
     template = importlib.resources.files("docpager.batch").joinpath("report.html")
     page = template.read_text(encoding="utf-8")
-    page = page.replace("<!--charts-->", "\n".join(_charts(summary, rows)))
+    page = page.replace("<!--charts-->", "\n".join(_charts(batch.summary, report.ran)))
     # Within a script element only `</script` and `<!--` would end or hide it.
-    embedded = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    embedded = json.dumps(report.data(rows), ensure_ascii=False).replace("<", "\\u003c")
     page = page.replace("<!--data-->", embedded)
     try:
         path.write_text(page, encoding="utf-8", errors="replace")
@@ -97,6 +57,88 @@ def write_report(
         raise UserError(
             f"{path} cannot be written ({error.strerror}). Name another with --report."
         ) from error
+
+
+@dataclass(slots=True)
+class _Report:
+    """The data that the page shows, collected question by question."""
+
+    batch: FinishedBatch
+    pages: dict[str, str] = field(default_factory=dict)
+    """The texts that citations point into, by document and page."""
+    ran: list[Answer] = field(default_factory=list)
+    """The answers of questions that were asked."""
+    model: str = ""
+
+    def row(self, question: Question) -> dict[str, JSONValue]:
+        """What the page shows of a question."""
+        result, why = self.batch.result_of(question.id), self.batch.failed.get(question.id)
+        why = self.batch.not_asked.get(question.id, why)
+        row = _row_without_result(question) if result is None else self._row(question, result)
+        row = row if why is None else {**row, "outcome": "error", "error": why}
+        if result is not None and row["outcome"] != "left out":
+            self.ran.append(result.answer)
+        return row
+
+    def data(self, rows: Sequence[Mapping[str, JSONValue]]) -> dict[str, JSONValue]:
+        """Everything that the page's script reads."""
+        summary = self.batch.summary
+        return {
+            "summary": _heading(summary, self.model),
+            "metrics": [name for name in METRICS if summary.groups["all"].scores[name].n],
+            "tags": [
+                {
+                    "name": tag,
+                    "questions": group.questions,
+                    "passed": group.passed,
+                    "scores": {
+                        name: {"mean": score.mean, "n": score.n}
+                        for name, score in group.scores.items()
+                    },
+                }
+                for tag, group in summary.groups.items()
+            ],
+            "questions": [{**row} for row in rows],
+            "pages": {**self.pages},
+        }
+
+    def _row(self, question: Question, result: Result) -> dict[str, JSONValue]:
+        answer = result.answer
+        self.model = answer.model
+        events = events_of(self.batch.runs, answer.run_id) if answer.run_id else ()
+        return {
+            **_asked(question),
+            "outcome": _outcome(result),
+            "status": answer.status,
+            "answer": answer.answer,
+            "error": answer.error,
+            "scores": scores_record(result.scores),
+            "value": result.value(self.batch.summary.metric),
+            "tokens": answer.usage.total_tokens,
+            "cost": answer.usage.cost_usd,
+            "seconds": answer.elapsed_s,
+            "citations": [self._citation(citation) for citation in answer.citations],
+            "timeline": [*timeline(events)],
+            "run": answer.run_id,
+        }
+
+    def _citation(self, citation: Citation) -> dict[str, JSONValue]:
+        # A file without pages is shown by the passage that was cited.
+        place = citation.page if citation.page is not None else citation.passage_id
+        key = f"{citation.document}#{place}"
+        if key not in self.pages:
+            text = self.batch.cited_text(citation)
+            if text is not None:
+                self.pages[key] = text
+        span = quote_span(citation.quote, self.pages.get(key, ""))
+        return {
+            "place": _location(citation),
+            "quote": citation.quote,
+            "verified": citation.verified,
+            "problem": citation.problem,
+            "page": key if key in self.pages else None,
+            "span": None if span is None else [*span],
+        }
 
 
 def _heading(summary: BatchSummary, model: str) -> dict[str, JSONValue]:
@@ -131,33 +173,6 @@ def _heading(summary: BatchSummary, model: str) -> dict[str, JSONValue]:
     }
 
 
-def _row(
-    question: Question,
-    record: Record,
-    summary: BatchSummary,
-    events: Sequence[Event],
-    page_of: Callable[[Mapping[str, JSONValue]], str | None],
-    pages: dict[str, str],
-) -> dict[str, JSONValue]:
-    usage = cast("dict[str, float | None]", record["usage"])
-    citations = cast("list[Record]", record["citations"])
-    return {
-        **_asked(question),
-        "outcome": _outcome(record),
-        "status": record["status"],
-        "answer": record["answer"],
-        "error": record["error"],
-        "scores": record["scores"],
-        "value": metric_value(record, summary.metric),
-        "tokens": int((usage["prompt_tokens"] or 0) + (usage["completion_tokens"] or 0)),
-        "cost": usage["cost_usd"],
-        "seconds": record["elapsed_s"],
-        "citations": [_citation(citation, page_of, pages) for citation in citations],
-        "timeline": [*timeline(events)],
-        "run": record["run_id"],
-    }
-
-
 def _row_without_result(question: Question) -> dict[str, JSONValue]:
     return {
         **_asked(question),
@@ -186,46 +201,17 @@ def _asked(question: Question) -> dict[str, JSONValue]:
     }
 
 
-def _outcome(record: Record) -> str:
-    if not was_judged(record):
-        return "error" if record["status"] == "model_error" else "left out"
-    passed = cast("dict[str, JSONValue]", record["scores"])["passed"]
+def _outcome(result: Result) -> str:
+    if not result.is_judged:
+        return "error" if result.answer.status == "model_error" else "left out"
+    passed = result.scores.passed
     return "unscored" if passed is None else "passed" if passed else "failed"
 
 
-def _place(citation: Record) -> str:
-    document, page = str(citation["document"]), citation["page"]
-    if page is not None:
-        return f"{document} p. {page}"
-    section, line = citation["section"], citation["line"]
-    return section_place(
-        document,
-        section if isinstance(section, str) else None,
-        line if isinstance(line, int) else None,
-    )
-
-
-def _citation(
-    citation: Record,
-    page_of: Callable[[Mapping[str, JSONValue]], str | None],
-    pages: dict[str, str],
-) -> dict[str, JSONValue]:
-    # A file without pages is shown by the passage that was cited.
-    place = citation["page"] if citation["page"] is not None else citation["passage_id"]
-    key = f"{citation['document']}#{place}"
-    if key not in pages:
-        text = page_of(citation)
-        if text is not None:
-            pages[key] = text
-    span = quote_span(str(citation["quote"]), pages.get(key, ""))
-    return {
-        "place": _place(citation),
-        "quote": citation["quote"],
-        "verified": citation["verified"],
-        "problem": citation["problem"],
-        "page": key if key in pages else None,
-        "span": None if span is None else [*span],
-    }
+def _location(citation: Citation) -> str:
+    if citation.page is not None:
+        return f"{citation.document} p. {citation.page}"
+    return section_place(citation.document, citation.section, citation.line)
 
 
 def quote_span(quote: str, text: str) -> tuple[int, int] | None:
@@ -307,16 +293,15 @@ def _entry(kind: str, label: str, detail: str) -> dict[str, JSONValue]:
 # -- charts ---------------------------------------------------------------------------------------
 
 
-def _charts(summary: BatchSummary, rows: Sequence[Mapping[str, JSONValue]]) -> list[str]:
+def _charts(summary: BatchSummary, ran: Sequence[Answer]) -> list[str]:
     scored = {
         tag: group.scores[summary.metric].mean
         for tag, group in summary.groups.items()
         if group.scores[summary.metric].mean is not None
     }
-    ran = [row for row in rows if row["outcome"] != "left out" and row["seconds"] is not None]
-    seconds = [float(cast(float, row["seconds"])) for row in ran]
-    costs = [float(cast(float, row["cost"])) for row in ran if row["cost"] is not None]
-    tokens = [float(cast(float, row["tokens"])) for row in ran]
+    seconds = [float(answer.elapsed_s) for answer in ran]
+    costs = [float(cost) for answer in ran if (cost := answer.usage.cost_usd) is not None]
+    tokens = [float(answer.usage.total_tokens) for answer in ran]
     charts = [_bars(f"Mean {summary.metric} by tag", scored)] if scored else []
     if seconds:
         charts.append(_histogram("Seconds for a question", seconds))

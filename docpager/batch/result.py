@@ -1,87 +1,128 @@
-"""What a line of a file of results must hold for all that read it: resume, reports, comparisons.
+"""The result of one question of a batch: what was asked, its answer, and its scores.
 
-Files are edited by hand, merged, or come from other programs: the shape is checked in this one
-place, so that nobody behind it has to expect anything else.
+Values only. Their JSON is in `result_line`, their file in `results`, their scores are computed in
+`grading`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from docpager.batch.jsonlines import decoded_object, first_problem
+from docpager.batch.metrics import Metric
 from docpager.errors import Limit
-from docpager.types import AnswerStatus, JSONValue
+from docpager.types import Answer, AnswerStatus, JSONValue
 
-_Count = Annotated[int, Field(ge=0, le=2**53)]
-_Page = Annotated[int, Field(ge=0, le=2**31 - 1)]
-_Amount = Annotated[float, Field(ge=0, le=1e12)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True)
+if TYPE_CHECKING:
+    from docpager.batch.questions import Question
 
 
-class _Citation(_Part):
-    passage_id: str
-    document: str
-    page: _Page | None
-    page_label: str | None
-    quote: str
-    verified: bool
-    section: str | None
-    line: _Count | None
-    problem: str | None
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """An answer's score by each metric, in the order of `METRICS`, in [0, 1].
 
-
-class _Usage(_Part):
-    prompt_tokens: _Count
-    cached_tokens: _Count
-    completion_tokens: _Count
-    cost_usd: _Amount | None
-
-
-class _PageShown(_Part):
-    document: str
-    page: _Page
-
-
-class _Result(_Part):
-    id: str
-    run_id: Annotated[str, Field(pattern=r"^[\w-]*$", max_length=100)]
-    question: str
-    status: AnswerStatus
-    answer: str
-    citations: list[_Citation]
-    steps: _Count
-    searches: _Count
-    pages_read: _Count
-    usage: _Usage
-    model: str
-    tool_mode: str
-    stopped_by: Limit | None
-    elapsed_s: _Amount
-    error: str | None
-    pages_shown: list[_PageShown]
-    skipped: Limit | None
-    fingerprint: str
-    tags: list[str]
-    expected_status: AnswerStatus | None = None
-    scores: dict[str, bool | float | None]
-    stopped_at: _Amount | None = None
-    unasked: Literal[True] | None = None
-
-
-def read_result(line: bytes) -> dict[str, JSONValue]:
-    """The result on a line.
-
-    Raises:
-        ValueError: it is none; the text says why.
+    None where nothing was expected, or where there was no answer to judge.
     """
-    given = decoded_object(line)
-    try:
-        _Result.model_validate(given)
-    except ValidationError as error:
-        raise ValueError(first_problem(error)) from None
-    return given
+
+    exact_match: float | None = None
+    f1: float | None = None
+    contains: float | None = None
+    document_recall: float | None = None
+    page_recall: float | None = None
+    read_recall: float | None = None
+    citation_precision: float | None = None
+    passed: bool | None = None
+    """None where the question is not scored."""
+
+    def by(self, metric: Metric) -> float | None:
+        """The score by one metric."""
+        value: float | None = getattr(self, metric)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class GivenQuestion:
+    """What a questions file says of a question, as its result repeats it."""
+
+    id: str
+    tags: tuple[str, ...] = ()
+    expected_status: AnswerStatus | None = None
+    fields: Mapping[str, JSONValue] = field(default_factory=dict)
+    """All other keys of its line, `expected` first, unknown ones too, in order and unchanged."""
+
+    @classmethod
+    def of(cls, question: Question) -> GivenQuestion:
+        """What the result of `question` repeats of it."""
+        fields = {"expected": question.given.get("expected"), **question.given}
+        fields.pop("tags", None)
+        return cls(question.id, question.tags, question.expected_status, fields)
+
+    @property
+    def expected(self) -> JSONValue:
+        """The accepted answer or answers, as given."""
+        return self.fields.get("expected")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One question of a batch with its answer and scores; the question's text is the answer's."""
+
+    given: GivenQuestion
+    answer: Answer
+    fingerprint: str
+    """What the answer depends on; see `fingerprint`."""
+    scores: Scores = Scores()
+    skipped: Limit | None = None
+    """The limit of the batch for which the question was not asked, or was cut short."""
+    stopped_at: float | None = None
+    """The value of the question's own limit that stopped it."""
+    unasked: bool = False
+    """Whether the questions file does not hold the question any more."""
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.given.id
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is an answer to score: no model error, and not skipped."""
+        return self.answer.status != "model_error" and self.skipped is None
+
+    @property
+    def met_expected_status(self) -> bool:
+        """Whether a status was expected, and is that of the answer."""
+        expected = self.given.expected_status
+        return expected is not None and self.answer.status == expected
+
+    def value(self, metric: Metric) -> float | None:
+        """What the question counts for in the mean of `metric`; None where it is not scored.
+
+        A question of which only a status is expected counts 1 with that status, else 0.
+        """
+        if not self.is_judged:
+            return None
+        if self.met_expected_status:
+            return 1.0
+        value = self.scores.by(metric)
+        return 0.0 if value is None and self.given.expected_status is not None else value
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        answer: Answer,
+        fingerprint: str,
+        skipped: Limit | None = None,
+        stopped_at: float | None = None,
+    ) -> Result:
+        """The result of `question`, not scored yet; seconds are rounded as the file has them."""
+        rounded = replace(answer, elapsed_s=round(answer.elapsed_s, 3))
+        return cls(
+            GivenQuestion.of(question),
+            rounded,
+            fingerprint,
+            skipped=skipped,
+            stopped_at=stopped_at,
+        )

@@ -1,84 +1,33 @@
 """The verb `batch`: many questions at once, each kept as it finishes, within a budget.
 
-    questions - results that are there -> [ launch while the budget lasts -> keep ]* -> in order
+    questions - results that are there -> [ ask while the budget lasts -> keep ]* -> end
 
-One thread launches and writes; the others ask. A question's failure is its own result; what stands
-in the way of all of them (archive, quota, disk) stops the batch, and what is finished is kept.
+One thread schedules and writes; the others ask. A fault at one question is its own result; what
+would meet all of them (archive, quota, disk) stops the batch, and what is finished is kept.
 """
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from docpager.batch.metrics import Metric
+from docpager.batch.allowance import Allowance
+from docpager.batch.answerer import RunOutcome
 from docpager.batch.questions import Question
-from docpager.batch.results import (
-    Entry,
-    Record,
-    ResultsFile,
-    bound_value,
-    changed_parts,
-    fingerprint,
-    result_record,
-    scored,
-)
-from docpager.errors import BudgetReached, DocpagerError, Limit, ModelError, UserError
+from docpager.batch.recorder import Recorder
+from docpager.batch.result import Result
+from docpager.batch.selection import some_ids
+from docpager.batch.workers import Finished, Workers
+from docpager.errors import BudgetReached, DocpagerError, Limit, ModelError
 from docpager.models.cache import NotRecorded
 from docpager.models.throttle import WaitInterrupted
-from docpager.protocols import Clock
-from docpager.types import Answer, ToolMode, Usage
 
 MOST_FAULTS_IN_A_ROW = 10
 """Questions that fail one after the other, none succeeding, before the endpoint is given up."""
-_POLL_S = 0.1
-_LONG_QUESTION = 1000
-"""Characters below which no question is too long for any window."""
 
-
-class Outcome(Protocol):
-    """What came of a question."""
-
-    @property
-    def answer(self) -> Answer:
-        """Its answer, also one that says that there is none."""
-
-    @property
-    def refused_by(self) -> Limit | None:
-        """Which bound of the batch refused it a call."""
-
-
-class Answerer(Protocol):
-    """Where questions are answered, by several threads at once."""
-
-    @property
-    def settings(self) -> dict[str, object]:
-        """What makes one run differ from another over the same archive."""
-
-    @property
-    def content_hash(self) -> str:
-        """Of the archive."""
-
-    def check(self, question: str) -> None:
-        """Refuse a question that is too long, by a UserError."""
-
-    def answer(self, question: str) -> Outcome:
-        """Answer one question; a DocpagerError stands in the way of all of them."""
-
-
-class SpendingLimit(Protocol):
-    """What the batch has spent."""
-
-    @property
-    def spent(self) -> Usage:
-        """By calls that were made; replayed ones cost nothing."""
-
-    def limit_reached(self, tokens: float, cost: float) -> Limit | None:
-        """Which bound leaves no room for so much more."""
+OnResult = Callable[[int, int, Result], None]
+"""Called with each result: how many are finished, of how many, and the result."""
 
 
 class Interrupt:
@@ -93,270 +42,113 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Which of the questions are asked: those without a result, and those that are named here."""
+class Hooks:
+    """What reaches into a batch from outside while it runs."""
 
-    tags: tuple[str, ...] = ()
-    """Only questions that have one of these."""
-    retry_errors: bool = False
-    redo: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
-    """What the whole batch may take; None is no bound."""
-
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    """USD."""
-    seconds: float | None = None
-    """When no question is launched any more."""
-    question_tokens: float = 0.0
-    """What a question is thought to take while none is finished."""
-    question_cost: float = 0.0
+    interrupt: Interrupt
+    refused: Callable[[], str | None]
+    """Why the endpoint will refuse all further calls, if it will."""
+    on_result: OnResult
 
 
 @dataclass(frozen=True, slots=True)
-class Grading:
-    """How a question passes, and when the batch does."""
-
-    metric: Metric = "f1"
-    pass_at: float = 0.6
-    fail_under: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How the asking ended."""
+class BatchEnd:
+    """How a batch ended."""
 
     asked: int = 0
-    left_for: Limit | None = None
     interrupted: bool = False
     stopped: DocpagerError | None = None
+    """What ended it before its last question."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Of questions that were asked without a new result: why, by their ids."""
-    left: Mapping[str, str] = field(default_factory=dict)
-    """Of questions that were to be redone and were left for the budget: why, by their ids."""
+    """By id, why a question that was asked has no new result."""
+    not_asked: Mapping[str, str] = field(default_factory=dict)
+    """By id, why a question that was to be asked again keeps its old answer."""
 
 
-OnResult = Callable[[int, int, Record], None]
-"""Told of each result: how many are finished, of how many, and the result."""
-
-
-def select(
-    questions: Sequence[Question], results: ResultsFile, selection: Selection, answerer: Answerer
-) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
-    """The questions selected, and those of them that are to be asked; no result is touched.
-
-    Raises:
-        UserError: the results belong to other questions, or depend on what has changed since, or
-            a question is too long for the model.
-    """
-    chosen = [question for question in questions if _has_tag(question, selection.tags)]
-    _check_same_questions(questions, results)
-    otherwise = _made_otherwise(chosen, results, answerer)
-    if otherwise and not selection.redo:
-        raise _otherwise_error(otherwise, results)
-    if otherwise:
-        # A redo that ended early goes on: what it redid is not paid for again.
-        selection = replace(selection, redo=False, retry_errors=True)
-    asked = tuple(
-        question
-        for question in chosen
-        if question.id in otherwise
-        or is_open(results.entries.get(question.id), selection, answerer.settings)
-    )
-    for question in asked:
-        if len(question.text) > _LONG_QUESTION:
-            try:
-                answerer.check(question.text)
-            except UserError as error:
-                raise UserError(f"{question.place}: {error}") from error
-    return tuple(chosen), asked
-
-
-def open_questions(
-    questions: Iterable[Question],
-    results: ResultsFile,
-    selection: Selection,
-    settings: Mapping[str, object],
-) -> tuple[Question, ...]:
-    """Those that are to be asked: selected, and without a result that stands; `settings` say what
-    one question may take."""
-    return tuple(
-        question
-        for question in questions
-        if _has_tag(question, selection.tags)
-        and is_open(results.entries.get(question.id), selection, settings)
-    )
-
-
-def run(
-    questions: Sequence[Question],
-    results: ResultsFile,
-    answerer: Answerer,
-    *,
-    budget: SpendingLimit,
-    bounds: BatchLimits,
-    grading: Grading,
-    jobs: int,
-    clock: Clock,
-    interrupt: Interrupt,
-    refused: Callable[[], str | None],
-    on_result: OnResult,
-) -> Ended:
-    """Ask `questions`, `jobs` at a time in their order, and keep each result as it comes.
-
-    `refused` says why the endpoint will refuse all further calls, if it will.
-    """
-    launch = _Launch(questions, results, answerer, budget, bounds, jobs, clock)
-    return launch.run(grading, interrupt, refused, on_result)
-
-
-class _Launch:
-    """The state of one asking: what waits, what runs, what it has taken so far."""
+class Scheduler:
+    """Asks questions in their order, `jobs` at a time, and keeps each result as it comes."""
 
     def __init__(
         self,
         questions: Sequence[Question],
-        results: ResultsFile,
-        answerer: Answerer,
-        budget: SpendingLimit,
-        bounds: BatchLimits,
+        workers: Workers,
+        recorder: Recorder,
+        allowance: Allowance,
+        hooks: Hooks,
         jobs: int,
-        clock: Clock,
     ) -> None:
         self._waiting = deque(questions)
         self._total = len(questions)
-        self._results = results
-        self._answerer = answerer
-        self._settings = answerer.settings
-        self._budget = budget
-        self._bounds = bounds
+        self._workers = workers
+        self._recorder = recorder
+        self._allowance = allowance
+        self._hooks = hooks
         self._jobs = jobs
-        self._clock = clock
-        self._began = clock.monotonic()
-        self._running = 0
-        self._finished = 0
-        self._seconds = 0.0
+        self._asked = 0
         self._faults = 0
+        self._limit: Limit | None = None
+        self._stopped: DocpagerError | None = None
         self._failed: dict[int, tuple[str, DocpagerError]] = {}
-        """By its line, the question and what stood in its way."""
-        self._unredone: dict[str, str] = {}
-        """Why the old answer of a question still counts, by its id."""
-        self._inbox: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
-        self._outbox: queue.SimpleQueue[tuple[Question, Outcome | DocpagerError, float]]
-        self._outbox = queue.SimpleQueue()
-        self._workers: list[threading.Thread] = []
+        """By its line, the id of a question and the error that ended the batch at it."""
 
-    def run(
-        self,
-        grading: Grading,
-        interrupt: Interrupt,
-        refused: Callable[[], str | None],
-        on_result: OnResult,
-    ) -> Ended:
-        stopped: DocpagerError | None = None
-        left_for: Limit | None = None
+    def run(self) -> BatchEnd:
+        """Ask all of them, unless a limit, an error or an interrupt ends it before."""
+        interrupt = self._hooks.interrupt
         try:
             while interrupt.count < 2:
-                if interrupt.count == 0 and stopped is None and left_for is None:
-                    left_for = self._fill()
-                if self._running == 0:
+                self._start_questions()
+                if self._workers.running == 0:
                     break
-                try:
-                    question, outcome, seconds = self._outbox.get(timeout=_POLL_S)
-                except queue.Empty:
-                    continue
-                self._running -= 1
-                if isinstance(outcome, WaitInterrupted):
-                    continue  # as if it had never been asked
-                if isinstance(outcome, DocpagerError):
-                    stopped = self._stopped_at(question, outcome)
-                    continue
-                self._keep(question, outcome, seconds, grading, on_result)
-                if outcome.answer.status == "budget":
-                    left_for = left_for or outcome.refused_by
-                stopped = stopped or self._hopeless(refused())
+                done = self._workers.finished()
+                if done is not None:
+                    self._take(done)
         finally:
-            self._stop_workers(at_once=interrupt.count >= 2)
-        failed = {name: str(error) for name, error in self._failed.values()} | self._unredone
-        left: dict[str, str] = {}
-        if left_for is not None and stopped is None and interrupt.count == 0:
-            left = self._leave(left_for, grading)
-        stopped = stopped or self._kept_old(self._unredone | left, left_for)
-        return Ended(self._finished, left_for, interrupt.count > 0, stopped, failed, left)
+            self._workers.stop(at_once=interrupt.count >= 2)
+        return self._end()
 
-    def _stopped_at(self, question: Question, error: DocpagerError) -> DocpagerError:
+    def _start_questions(self) -> None:
+        """Start what has room; remember the limit that leaves none for the next question.
+
+        While something runs the verdict waits: what it takes is known when it is finished.
+        """
+        if self._hooks.interrupt.count or self._stopped or self._limit:
+            return
+        while self._waiting and self._workers.running < self._jobs:
+            limit = self._allowance.limit_of_next(self._workers.running)
+            if limit is not None:
+                self._limit = limit if self._workers.running == 0 else None
+                return
+            self._workers.ask(self._waiting.popleft())
+
+    def _take(self, done: Finished) -> None:
+        outcome = done.outcome
+        if isinstance(outcome, WaitInterrupted):
+            return  # as if it had never been asked
+        if isinstance(outcome, DocpagerError):
+            self._stopped = self._stopping_error(done.question, outcome)
+            return
+        self._keep(done, outcome)
+        if outcome.answer.status == "budget":
+            self._limit = self._limit or outcome.refused_by
+        self._stopped = self._stopped or self._endpoint_failure()
+
+    def _keep(self, done: Finished, outcome: RunOutcome) -> None:
+        result = self._recorder.keep(done.question, outcome)
+        self._asked += 1
+        self._allowance.take(done.seconds)
+        failed = outcome.answer.status == "model_error"
+        self._faults = self._faults + 1 if failed else 0
+        self._hooks.on_result(self._asked, self._total, result)
+
+    def _stopping_error(self, question: Question, error: DocpagerError) -> DocpagerError:
         """What stops the batch: of several, the same whichever question was quicker."""
         if isinstance(error, NotRecorded):
             error = NotRecorded(f"{question.id}: {error}")
         self._failed[question.line] = (question.id, error)
         return self._failed[min(self._failed)][1]
 
-    def _fill(self) -> Limit | None:
-        """Launch what has room; the bound that leaves none for the next, if there is a next.
-
-        While something runs the verdict waits: what it takes is known when it is finished.
-        """
-        while self._waiting and self._running < self._jobs:
-            bound = self._bound()
-            if bound is not None:
-                return bound if self._running == 0 else None
-            if len(self._workers) <= self._running:
-                self._start_worker()
-            self._running += 1
-            self._inbox.put(self._waiting.popleft())
-        return None
-
-    def _bound(self) -> Limit | None:
-        """Which bound one more question would probably go beyond, judged by those finished.
-
-        The first is always asked: its own calls are held to the bounds one by one.
-        """
-        if self._bounds.seconds is not None:
-            spent = self._clock.monotonic() - self._began
-            if spent + (self._seconds / self._finished if self._finished else 0.0) >= (
-                self._bounds.seconds
-            ):
-                return "time"
-        if not self._finished and not self._running:
-            return self._budget.limit_reached(0.0, 0.0)
-        tokens, cost = self._bounds.question_tokens, self._bounds.question_cost
-        if self._finished:
-            spent_so_far = self._budget.spent
-            tokens = spent_so_far.total_tokens / self._finished
-            cost = (spent_so_far.cost_usd or 0.0) / self._finished
-        likely = self._running + 1
-        return self._budget.limit_reached(likely * tokens, likely * cost)
-
-    def _keep(
-        self,
-        question: Question,
-        outcome: Outcome,
-        seconds: float,
-        grading: Grading,
-        on_result: OnResult,
-    ) -> None:
-        answer = outcome.answer
-        # An answer that the batch's budget broke off is one to be asked again with more.
-        left_for = outcome.refused_by if answer.status == "budget" else None
-        record = result_record(
-            question,
-            answer,
-            self._fingerprint(question),
-            left_for,
-            self._own_bound(answer.stopped_by, outcome.refused_by),
-        )
-        record = scored(record, question, grading.metric, grading.pass_at)
-        if not self._results.append(record):
-            self._unredone[question.id] = answer.error or f"stopped by its {answer.stopped_by}"
-        self._finished += 1
-        self._seconds += seconds
-        self._faults = self._faults + 1 if answer.status == "model_error" else 0
-        on_result(self._finished, self._total, record)
-
-    def _hopeless(self, refused: str | None) -> DocpagerError | None:
+    def _endpoint_failure(self) -> DocpagerError | None:
+        refused = self._hooks.refused()
         if refused is not None:
             return ModelError(f"{refused} The batch was stopped; run it again when that is mended.")
         if self._faults >= MOST_FAULTS_IN_A_ROW:
@@ -366,164 +158,28 @@ class _Launch:
             )
         return None
 
-    def _leave(self, bound: Limit, grading: Grading) -> dict[str, str]:
-        """Say of each question that was not asked that it was left for the budget.
-
-        A result that is there stays; returns the ids of these with why.
-        """
-        kept: dict[str, str] = {}
-        for question in self._waiting:
-            entry = self._results.entries.get(question.id)
-            if entry is None:
-                nothing = _no_answer(question, "", self._settings)
-                left = replace(nothing, status="budget", stopped_by=bound, error=None)
-                record = result_record(question, left, self._fingerprint(question), bound)
-                self._results.append(scored(record, question, grading.metric, grading.pass_at))
-            elif entry.rank > 1:
-                kept[question.id] = f"left for the {bound} of the batch"
-        return kept
-
-    @staticmethod
-    def _kept_old(unredone: Mapping[str, str], left_for: Limit | None) -> DocpagerError | None:
-        """What is to be said where old answers stand for questions that were to be redone."""
-        if not unredone:
-            return None
-        first, why = next(iter(unredone.items()))
-        text = (
-            f"{len(unredone)} questions were not redone and keep their old results "
-            f"({_some([*unredone])}). Of {first}: {why.rstrip('.')}. Mend that, and run "
-            "the same command again."
-        )
-        return ModelError(text) if left_for is None else BudgetReached(left_for, text)
-
-    def _own_bound(self, stopped_by: Limit | None, refused_by: Limit | None) -> float | None:
-        """The question's own bound that stopped it, if not one of the batch did."""
-        if stopped_by is None or stopped_by == refused_by:
-            return None
-        return bound_value(stopped_by, self._settings)
-
-    def _fingerprint(self, question: Question) -> str:
-        return fingerprint(question.text, self._settings, self._answerer.content_hash)
-
-    def _start_worker(self) -> None:
-        worker = threading.Thread(target=self._work, daemon=True, name="docpager-batch")
-        self._workers.append(worker)
-        worker.start()
-
-    def _work(self) -> None:
-        while (question := self._inbox.get()) is not None:
-            began = self._clock.monotonic()
-            outcome: Outcome | DocpagerError
-            try:
-                outcome = self._answerer.answer(question.text)
-            except DocpagerError as error:
-                outcome = error
-            except OSError as error:
-                # A disk that is full, too many open files: every question would meet it.
-                outcome = UserError(
-                    f"{error.filename or 'A file'} cannot be read or written ({error.strerror}). "
-                    "Mend it; what is finished is kept, and the same command goes on from there."
-                )
-            except Exception as error:  # noqa: BLE001  # told where it is answered for
-                kind = type(error).__name__
-                text = f"An internal fault, {kind}: {error}. Please report it."
-                outcome = _Fault(_no_answer(question, text, self._settings))
-            self._outbox.put((question, outcome, self._clock.monotonic() - began))
-
-    def _stop_workers(self, *, at_once: bool) -> None:
-        for _ in self._workers:
-            self._inbox.put(None)
-        if not at_once:
-            for worker in self._workers:
-                worker.join(timeout=_POLL_S if self._running else None)
+    def _end(self) -> BatchEnd:
+        not_redone = self._recorder.not_redone
+        failed = {name: str(error) for name, error in self._failed.values()} | not_redone
+        not_asked: dict[str, str] = {}
+        interrupted = self._hooks.interrupt.count > 0
+        if self._limit is not None and self._stopped is None and not interrupted:
+            for question in self._waiting:
+                why = self._recorder.skip(question, self._limit)
+                if why is not None:
+                    not_asked[question.id] = why
+        stopped = self._stopped or _not_redone_error(not_redone | not_asked, self._limit)
+        return BatchEnd(self._asked, interrupted, stopped, failed, not_asked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """The outcome of a question at which docpager itself failed."""
-
-    answer: Answer
-    refused_by: Limit | None = None
-
-
-def _no_answer(question: Question, error: str, settings: Mapping[str, object]) -> Answer:
-    return Answer(
-        run_id="",
-        question=question.text,
-        status="model_error",
-        answer="",
-        citations=(),
-        steps=0,
-        searches=0,
-        pages_read=0,
-        usage=Usage(),
-        model=str(settings["model"]),
-        tool_mode=cast(ToolMode, settings["tool_mode"]),
-        stopped_by=None,
-        elapsed_s=0.0,
-        error=error,
-    )
-
-
-def _has_tag(question: Question, tags: Iterable[str]) -> bool:
-    wanted = frozenset(tags)
-    return not wanted or not wanted.isdisjoint(question.tags)
-
-
-def is_open(entry: Entry | None, selection: Selection, settings: Mapping[str, object]) -> bool:
-    """Whether a question with that result is asked, where it is selected."""
-    if selection.redo or entry is None or entry.skipped is not None:
-        return True
-    if entry.has_more_room(settings):
-        return True
-    return entry.status == "model_error" and selection.retry_errors
-
-
-def _check_same_questions(questions: Sequence[Question], results: ResultsFile) -> None:
-    others = results.besides(question.id for question in questions)
-    if others and len(others) == len(results.entries):
-        raise UserError(
-            f"{results.path} holds results of other questions ({_some(others)}), and of none that "
-            "is asked. Name another file with -o, or delete it."
-        )
-
-
-def kept_besides(questions: Sequence[Question], results: ResultsFile) -> str | None:
-    """What to tell of results whose questions are not asked any more, if there are any."""
-    others = results.besides(question.id for question in questions)
-    if not others:
+def _not_redone_error(not_redone: Mapping[str, str], limit: Limit | None) -> DocpagerError | None:
+    """The error that says that old answers stand for questions that were to be asked again."""
+    if not not_redone:
         return None
-    return (
-        f"{results.path} holds {len(others)} results of questions that {questions[0].file} does "
-        f"not hold any more ({_some(others)}). They stay at its end and do not count."
+    first, why = next(iter(not_redone.items()))
+    text = (
+        f"{len(not_redone)} questions were not redone and keep their old results "
+        f"({some_ids([*not_redone])}). Of {first}: {why.rstrip('.')}. Mend that, and run "
+        "the same command again."
     )
-
-
-def _made_otherwise(
-    questions: Sequence[Question], results: ResultsFile, answerer: Answerer
-) -> dict[str, tuple[str, ...]]:
-    """By id, the answers that were made with another question, model, settings or archive: which
-    of these."""
-    settings = answerer.settings
-    found: dict[str, tuple[str, ...]] = {}
-    for question in questions:
-        entry = results.entries.get(question.id)
-        if entry is None or entry.rank < 2:
-            continue
-        now = fingerprint(question.text, settings, answerer.content_hash)
-        if entry.fingerprint != now:
-            found[question.id] = changed_parts(entry.fingerprint, now)
-    return found
-
-
-def _otherwise_error(otherwise: Mapping[str, tuple[str, ...]], results: ResultsFile) -> UserError:
-    parts = sorted({part for changed in otherwise.values() for part in changed})
-    return UserError(
-        f"{results.path} holds {len(otherwise)} results made with another "
-        f"{' and another '.join(parts)} ({_some([*otherwise])}). Ask these again with --redo, "
-        "or name another file with -o."
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return ModelError(text) if limit is None else BudgetReached(limit, text)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from docpager.batch.answers import SCHEMA
+from docpager.batch.grading import Grading
 from docpager.batch.metrics import METRICS, Metric
-from docpager.batch.results import Record, metric_value
-from docpager.types import JSONValue
+from docpager.batch.questions import Question
+from docpager.batch.result import Result
+from docpager.errors import UserError
+from docpager.types import Citation, JSONValue
 
 WORST = 10
 
@@ -103,61 +107,68 @@ class BatchSummary:
         return found | ({self.stop_code} - {0}) or {0}
 
 
-def summarise(
-    records: Iterable[Record],
-    *,
-    questions: int,
-    metric: Metric,
-    pass_at: float,
-    fail_under: float | None,
-) -> BatchSummary:
-    """Counts and means over the results of the selected questions, read once."""
-    groups: dict[str, _Adding] = {"all": _Adding()}
-    statuses: Counter[str] = Counter()
-    skipped = errors = seen = prompt = completion = 0
-    costs: list[float] = []
-    values: list[float] = []
-    worst: list[Worst] = []
-    for record in records:
-        seen += 1
-        if record["skipped"] is not None:
-            skipped += 1
-            continue
-        statuses[str(record["status"])] += 1
-        errors += record["status"] == "model_error"
-        usage = cast("dict[str, float | None]", record["usage"])
-        prompt += int(usage["prompt_tokens"] or 0)
-        completion += int(usage["completion_tokens"] or 0)
-        if usage["cost_usd"] is not None:
-            costs.append(usage["cost_usd"])
-        for tag in dict.fromkeys(("all", *cast("list[str]", record["tags"]))):
-            groups.setdefault(tag, _Adding()).add(record)
-        value = metric_value(record, metric)
-        if value is None:
-            continue
-        values.append(value)
-        if cast("dict[str, JSONValue]", record["scores"])["passed"] is False:
-            worst.append(_worst(record, value))
-            worst = sorted(worst, key=lambda one: one.value)[:WORST]
+def summarise(results: Iterable[Result], *, questions: int, grading: Grading) -> BatchSummary:
+    """Counts and means over the results of the selected questions, which are read once.
+
+    Args:
+        questions: How many were selected, with a result or without.
+    """
+    sums = _Sums(grading.metric)
+    for result in results:
+        sums.add(result)
     return BatchSummary(
         questions=questions,
-        statuses=dict(sorted(statuses.items())),
-        errors=errors,
-        skipped=skipped,
-        missing=questions - seen,
-        groups={tag: group.done() for tag, group in groups.items()},
-        metric=metric,
-        pass_at=pass_at,
-        mean=_mean(values),
-        fail_under=fail_under,
-        worst=tuple(worst),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cost_usd=round(sum(costs), 6) if costs else None,
+        statuses=dict(sorted(sums.statuses.items())),
+        errors=sums.statuses["model_error"],
+        skipped=sums.skipped,
+        missing=questions - sums.seen,
+        groups={tag: group.done() for tag, group in sums.groups.items()},
+        metric=grading.metric,
+        pass_at=grading.pass_at,
+        mean=_mean(sums.values),
+        fail_under=grading.fail_under,
+        worst=tuple(sums.worst),
+        prompt_tokens=sums.prompt_tokens,
+        completion_tokens=sums.completion_tokens,
+        cost_usd=round(sum(sums.costs), 6) if sums.costs else None,
     )
 
 
-def summary_record(summary: BatchSummary) -> Record:
+class _Sums:
+    """What the results amount to so far."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+        self.groups: dict[str, _GroupSums] = {"all": _GroupSums()}
+        self.statuses: Counter[str] = Counter()
+        self.seen = self.skipped = self.prompt_tokens = self.completion_tokens = 0
+        self.costs: list[float] = []
+        self.values: list[float] = []
+        self.worst: list[Worst] = []
+
+    def add(self, result: Result) -> None:
+        self.seen += 1
+        if result.skipped is not None:
+            self.skipped += 1
+            return
+        usage = result.answer.usage
+        self.statuses[result.answer.status] += 1
+        self.prompt_tokens += usage.prompt_tokens
+        self.completion_tokens += usage.completion_tokens
+        if usage.cost_usd is not None:
+            self.costs.append(usage.cost_usd)
+        for tag in dict.fromkeys(("all", *result.given.tags)):
+            self.groups.setdefault(tag, _GroupSums()).add(result)
+        value = result.value(self._metric)
+        if value is None:
+            return
+        self.values.append(value)
+        if result.scores.passed is False:
+            ranked = sorted([*self.worst, _worst(result, value)], key=lambda one: one.value)
+            self.worst = ranked[:WORST]
+
+
+def summary_record(summary: BatchSummary) -> dict[str, JSONValue]:
     """The summary as JSON."""
     return {
         "schema": SCHEMA,
@@ -201,20 +212,19 @@ def summary_record(summary: BatchSummary) -> Record:
     }
 
 
-class _Adding:
-    """Sums of a group while its results are read."""
+class _GroupSums:
+    """What the results of one tag amount to so far."""
 
     def __init__(self) -> None:
         self._questions = self._passed = self._failed = 0
         self._sums: dict[Metric, list[float]] = {metric: [0.0, 0] for metric in METRICS}
 
-    def add(self, record: Record) -> None:
-        scores = cast("dict[str, float | None]", record["scores"])
+    def add(self, result: Result) -> None:
         self._questions += 1
-        self._passed += scores["passed"] is True
-        self._failed += scores["passed"] is False
+        self._passed += result.scores.passed is True
+        self._failed += result.scores.passed is False
         for metric, sums in self._sums.items():
-            value = scores[metric]
+            value = result.scores.by(metric)
             if value is not None:
                 sums[0] += value
                 sums[1] += 1
@@ -231,18 +241,19 @@ def _mean(values: list[float]) -> Score:
     return Score(round(sum(values) / len(values), 6) if values else None, len(values))
 
 
-def _worst(record: Record, value: float) -> Worst:
+def _worst(result: Result, value: float) -> Worst:
+    answer = result.answer
     return Worst(
-        id=str(record["id"]),
-        question=str(record["question"]),
-        status=str(record["status"]),
-        answer=str(record["answer"]),
-        expected=record["expected"] or record.get("expected_status"),
+        id=result.id,
+        question=answer.question,
+        status=answer.status,
+        answer=answer.answer,
+        expected=result.given.expected or result.given.expected_status,
         value=value,
     )
 
 
-def _group_record(group: Group) -> Record:
+def _group_record(group: Group) -> dict[str, JSONValue]:
     means: dict[str, JSONValue] = {
         metric: {"mean": score.mean, "n": score.n} for metric, score in group.scores.items()
     }
@@ -252,3 +263,39 @@ def _group_record(group: Group) -> Record:
         "failed": group.failed,
         "scores": means,
     }
+
+
+def write_summary(path: Path, batch: FinishedBatch) -> None:
+    """Write the summary of a batch as JSON.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    text = json.dumps(summary_record(batch.summary), ensure_ascii=False, indent=1)
+    try:
+        path.write_text(text + "\n", encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}). Name another.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedBatch:
+    """What reports are made from when a batch has ended."""
+
+    questions: tuple[Question, ...]
+    """Those that were selected, in the order of their file."""
+    result_of: Callable[[str], Result | None]
+    """The result of a question by its id; None if it has none."""
+    summary: BatchSummary
+    runs: Path
+    """The folder of the traces."""
+    cited_text: Callable[[Citation], str | None]
+    """The stored text that a citation points into; None where it is gone."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """By id, why a question that was asked has no new result."""
+    not_asked: Mapping[str, str] = field(default_factory=dict)
+    """By id, why a question that was to be asked again was not, and keeps its old result."""
+
+
+Subscriber = Callable[[FinishedBatch], None]
+"""Called once with the finished batch: a report that is to be written."""

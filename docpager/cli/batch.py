@@ -14,7 +14,7 @@ from docpager.batch.metrics import METRICS
 from docpager.errors import UserError
 
 if TYPE_CHECKING:
-    from docpager.batch.run import Interrupt
+    from docpager.batch import Interrupt
     from docpager.config import Config
 from docpager.cli.options import CACHE_SETTINGS, MODEL_SETTINGS, cache_options, model_options
 from docpager.cli.program import command, worst
@@ -80,8 +80,8 @@ def batch(config: Config, questions: str, output: str | None, **options: Any) ->
     """
     from docpager import render
     from docpager.archive import Archive
+    from docpager.batch import BatchLimits, Grading, Interrupt, Selection
     from docpager.batch.estimate import estimate_record
-    from docpager.batch.run import BatchLimits, Grading, Interrupt, Selection
     from docpager.batch.summary import summary_record
     from docpager.config import revised
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from docpager.render.terminal import cut, printable, say
-from docpager.types import (
-    JSONValue,
-)
 
 if TYPE_CHECKING:
     from docpager.batch.comparison import Comparison
     from docpager.batch.estimate import Estimate
+    from docpager.batch.result import Result
     from docpager.batch.summary import BatchSummary
 
 _LEFT_OVER = 120
@@ -38,24 +36,24 @@ class BatchProgress:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def __call__(self, done: int, total: int, record: Mapping[str, JSONValue]) -> None:
+    def __call__(self, done: int, total: int, result: Result) -> None:
         """`done` of `total` questions are finished, the last of them with this result."""
         if not self._shown:
             return
         now = time.monotonic()
         if self._each:
-            seconds = float(str(record["elapsed_s"]))
-            said = " ".join(str(record["answer"] or record["error"] or "").split())
-            outcome = f"{_passed_word(record)} {record['status']}"
-            say(f"{done}/{total} {record['id']}: {outcome}, {seconds:.1f} s  {cut(said, 80)}")
+            answer = result.answer
+            said = " ".join((answer.answer or answer.error or "").split())
+            outcome = f"{_passed_word(result)} {answer.status}"
+            took = f"{answer.elapsed_s:.1f} s"
+            say(f"{done}/{total} {result.id}: {outcome}, {took}  {cut(said, 80)}")
         elif now - self._last_line >= self.LINE_EVERY:
             self._last_line = now
             say(f"{done} of {total} questions")
 
 
-def _passed_word(record: Mapping[str, JSONValue]) -> str:
-    scores = record["scores"]
-    passed = scores.get("passed") if isinstance(scores, dict) else None
+def _passed_word(result: Result) -> str:
+    passed = result.scores.passed
     return "unscored" if passed is None else "passed" if passed else "failed"
 
 

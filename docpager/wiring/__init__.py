@@ -3,7 +3,7 @@
 Everything heavy is imported where it is used, so that a command loads what it needs and no more.
 """
 
-from docpager.wiring.batches import estimate_batch, run_batch
+from docpager.wiring.batches import BatchFiles, BatchOptions, estimate_batch, run_batch
 from docpager.wiring.chats import (
     UNKNOWN_WINDOW,
     OpenModel,
@@ -24,7 +24,7 @@ from docpager.wiring.endpoints import (
 )
 from docpager.wiring.ingests import IngestProgress, RecognitionProgress, ingest_into, worker_count
 from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner, silent
-from docpager.wiring.runner import QuestionRunner, RunOutcome, SharedLimits, question_bounds
+from docpager.wiring.runner import QuestionRunner, SharedLimits, question_bounds
 from docpager.wiring.stores import (
     EMPTY,
     open_store,
@@ -38,11 +38,12 @@ __all__ = [
     "EMBEDDED",
     "EMPTY",
     "UNKNOWN_WINDOW",
+    "BatchFiles",
+    "BatchOptions",
     "IngestProgress",
     "OpenModel",
     "QuestionRunner",
     "RecognitionProgress",
-    "RunOutcome",
     "Say",
     "SharedLimits",
     "check_same_model",

@@ -1,150 +1,123 @@
-"""A batch: questions and results opened, asked, summed up, reported."""
+"""A batch: its files checked and opened, its questions asked, its end reported."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo, UserError
-from docpager.types import Usage
 from docpager.wiring.chats import UNKNOWN_WINDOW, known_window, model_name
 from docpager.wiring.endpoints import is_embedded, price_of, required_price
 from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner
 from docpager.wiring.runner import SharedLimits, question_bounds
 
 if TYPE_CHECKING:
+    from docpager.batch.allowance import BatchLimits
     from docpager.batch.estimate import Estimate
+    from docpager.batch.grading import Grading
     from docpager.batch.questions import Question
-    from docpager.batch.results import Record, ResultsFile
-    from docpager.batch.run import BatchLimits, Ended, Grading, Interrupt, OnResult, Selection
-    from docpager.batch.summary import BatchSummary
+    from docpager.batch.result import Result
+    from docpager.batch.results import ResultsFile
+    from docpager.batch.run import BatchEnd, Hooks, Interrupt, OnResult
+    from docpager.batch.selection import Selection
+    from docpager.batch.summary import BatchSummary, Subscriber
+    from docpager.wiring.runner import QuestionRunner
 
 JOBS = 4
 """Questions at once, unless the model is the embedded one, which answers one at a time."""
 
 
-def run_batch(
-    config: Config,
-    questions: str | Path,
-    results: str | Path,
-    *,
-    grading: Grading | None,
-    selection: Selection | None,
-    bounds: BatchLimits | None,
-    jobs: int | None,
-    junit_xml: str | Path | None,
-    summary: str | Path | None,
-    report: str | Path | None,
-    say: Say,
-    on_result: OnResult | None,
-    interrupt: Interrupt | None,
-) -> BatchSummary:
-    """Answer a file of questions; see `docpager.run_batch`."""
-    from docpager.batch import run as batch
+@dataclass(frozen=True, slots=True)
+class BatchFiles:
+    """The files of a batch; reports are written where they are named."""
+
+    questions: Path
+    results: Path
+    junit_xml: Path | None = None
+    summary: Path | None = None
+    report: Path | None = None
+
+    @property
+    def reports(self) -> dict[str, Path | None]:
+        """The reports by their options."""
+        named = {"--junit-xml": self.junit_xml, "--summary": self.summary}
+        return {**named, "--report": self.report}
+
+    def subscribers(self) -> Iterator[Subscriber]:
+        """What is called with the finished batch, in order."""
+        if self.junit_xml is not None:
+            from docpager.batch.junit import write_junit
+
+            yield partial(write_junit, self.junit_xml)
+        if self.report is not None:
+            from docpager.batch.report import write_report
+
+            yield partial(write_report, self.report)
+        if self.summary is not None:
+            from docpager.batch.summary import write_summary
+
+            yield partial(write_summary, self.summary)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """How a batch is run."""
+
+    grading: Grading
+    selection: Selection
+    limits: BatchLimits
+    jobs: int | None
+    say: Say
+    on_result: OnResult
+    interrupt: Interrupt
+
+
+def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> BatchSummary:
+    """Answer a file of questions; see `Archive.batch`."""
     from docpager.batch.questions import read_questions
     from docpager.batch.results import ResultsFile
-    from docpager.models.budget import SharedBudget
-    from docpager.models.throttle import Throttle
+    from docpager.batch.selection import open_questions, select, unasked_notice
+    from docpager.batch.summary import FinishedBatch
 
     # A session would make answers depend on the order in which they come.
     config = replace(config, session=None, trace=None)
-    grading, selection = grading or batch.Grading(), selection or batch.Selection()
-    bounds, clock = bounds or batch.BatchLimits(), SystemClock()
+    clock = SystemClock()
     began = clock.monotonic()
-    asked = read_questions(Path(questions))
-    name = model_name(config)
-    if bounds.max_cost is not None:
-        required_price(config, name, "--max-cost")
-    written = {"--junit-xml": junit_xml, "--summary": summary, "--report": report}
-    files = {"the questions": questions, "-o": results, **written, "--cache": config.cache}
-    _require_apart({**files, "--archive": config.archive})
-    for path in written.values():
-        _require_writable(path)
-    budget = SharedBudget(
-        price_of(config, name), max_tokens=bounds.max_tokens, max_cost=bounds.max_cost
-    )
-    jobs = jobs or (1 if is_embedded(name) else JOBS)
-    stop = interrupt or batch.Interrupt()
-    throttle = Throttle(
-        jobs,
-        clock,
-        ends_at=began + (bounds.seconds or math.inf),
-        interrupted=lambda: stop.count > 0,
-    )
+    questions = read_questions(files.questions)
+    if options.limits.max_cost is not None:
+        required_price(config, model_name(config), "--max-cost")
+    _check_files(config, files)
+    shared = _shared_limits(config, options, clock, began)
     with ExitStack() as opened:
-        kept = opened.enter_context(ResultsFile(Path(results)))
-        if batch.open_questions(asked, kept, selection, question_bounds(config)):
+        results = opened.enter_context(ResultsFile(files.results))
+        if open_questions(questions, results, options.selection, question_bounds(config)):
             load_ahead(config)
-        shared = SharedLimits(throttle, budget)
         runner = opened.enter_context(open_runner(config, shared))
-        chosen, open_ = batch.select(asked, kept, selection, runner)
-        if not chosen:
-            raise NothingToDo(
-                f"No question has the tag {' or '.join(selection.tags)}. Name another."
-            )
-        say(runner.introduction)
-        besides = batch.kept_besides(asked, kept)
-        if besides is not None:
-            say(besides)
-        ended = batch.run(
-            open_,
-            kept,
-            runner,
-            budget=budget,
-            bounds=_with_estimate(bounds, config, len(open_)),
-            grading=grading,
-            jobs=jobs,
-            clock=clock,
-            interrupt=stop,
-            refused=lambda: throttle.refusal,
-            on_result=on_result or _unheard,
+        chosen, asked = select(questions, results, options.selection, runner)
+        _require_questions(chosen, options.selection)
+        options.say(runner.introduction)
+        notice = unasked_notice(questions, results)
+        if notice is not None:
+            options.say(notice)
+        end = _ask(config, asked, results, runner, shared, options)
+        _rewrite(questions, results, options.grading)
+        summary = _summary(chosen, results, options.grading, end)
+        summary = _with_traffic(summary, shared, clock.monotonic() - began)
+        finished = FinishedBatch(
+            chosen, results.get, summary, runner.runs, runner.cited_text, end.failed, end.not_asked
         )
-        outcome = _summary(asked, chosen, kept, grading, ended)
-        traffic = throttle.traffic
-        outcome = replace(
-            outcome,
-            calls=budget.calls,
-            retries=traffic.retries,
-            fewest_at_once=traffic.fewest_at_once,
-            elapsed_s=clock.monotonic() - began,
-        )
-        if junit_xml is not None:
-            from docpager.batch.junit import write_junit
-
-            write_junit(
-                Path(junit_xml),
-                chosen,
-                _reader(kept),
-                outcome,
-                runner.runs,
-                ended.failed,
-                ended.left,
-            )
-        if report is not None:
-            from docpager.agent.runs import events_of
-            from docpager.batch.report import write_report
-
-            write_report(
-                Path(report),
-                chosen,
-                _reader(kept),
-                outcome,
-                events_of=lambda run_id: events_of(runner.runs, run_id),
-                page_of=runner.cited_text,
-                failed={**ended.failed, **ended.left},
-            )
-        drop_runs(config, runner, len(asked))
-    if summary is not None:
-        _write_summary(Path(summary), outcome)
-    return outcome
+        for report in files.subscribers():
+            report(finished)
+        drop_runs(config, runner, len(questions))
+    return summary
 
 
 def estimate_batch(
@@ -154,100 +127,62 @@ def estimate_batch(
     *,
     selection: Selection | None,
 ) -> Estimate:
-    """What asking the questions without a result may take; see `docpager.estimate_batch`."""
+    """What asking the questions without a result may take; see `Archive.estimate`."""
     from docpager.batch.questions import read_questions
-    from docpager.batch.results import entry_of, read_results
-    from docpager.batch.run import Selection, is_open
+    from docpager.batch.results import Entry, read_results
+    from docpager.batch.selection import Selection
 
     selection = selection or Selection()
-    asked = read_questions(Path(questions))
-    chosen = [one for one in asked if not selection.tags or set(selection.tags) & set(one.tags)]
+    chosen = [one for one in read_questions(Path(questions)) if selection.has(one)]
     if not chosen:
         raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}.")
     path = Path(results) if results is not None else None
-    records = read_results(path) if path is not None and path.exists() else {}
-    bounds = question_bounds(config)
+    found = read_results(path) if path is not None and path.exists() else {}
+    limits = question_bounds(config)
     done = [
-        records[one.id]
+        found[one.id]
         for one in chosen
-        if one.id in records and not is_open(entry_of(records[one.id]), selection, bounds)
+        if one.id in found and not selection.opens(Entry.of(found[one.id]), limits)
     ]
     return _estimate(config, len(chosen) - len(done), done)
 
 
-def _estimate(config: Config, count: int, done: Sequence[Record]) -> Estimate:
-    from docpager.batch.estimate import estimate
+# -- before ---------------------------------------------------------------------------------------
 
-    name = model_name(config)
-    usages = [cast("dict[str, int]", row["usage"]) for row in done]
-    embedded = is_embedded(name)
-    mode = "guided" if embedded and config.tool_mode == "auto" else config.tool_mode
-    window = config.context_window or known_window(name) or UNKNOWN_WINDOW
-    return estimate(
-        count,
-        done=[
-            (
-                cast(int, row["steps"]),
-                Usage(used["prompt_tokens"], used["cached_tokens"], used["completion_tokens"]),
-            )
-            for row, used in zip(done, usages, strict=True)
-        ],
-        window=window,
-        tool_mode=mode,
-        max_steps=config.max_steps,
-        price=price_of(config, name),
+
+def _check_files(config: Config, files: BatchFiles) -> None:
+    """Find out before anything is spent whether all files are apart and can be written."""
+    named = {"the questions": files.questions, "-o": files.results, **files.reports}
+    _require_apart({**named, "--cache": config.cache, "--archive": config.archive})
+    for path in files.reports.values():
+        _require_writable(path)
+
+
+def _shared_limits(
+    config: Config, options: BatchOptions, clock: SystemClock, began: float
+) -> SharedLimits:
+    from docpager.models.budget import SharedBudget
+    from docpager.models.throttle import Throttle
+
+    name, limits = model_name(config), options.limits
+    price = price_of(config, name)
+    throttle = Throttle(
+        _jobs(config, options),
+        clock,
+        ends_at=began + (limits.seconds or math.inf),
+        interrupted=lambda: options.interrupt.count > 0,
     )
+    budget = SharedBudget(price, max_tokens=limits.max_tokens, max_cost=limits.max_cost)
+    return SharedLimits(throttle, budget)
 
 
-def _with_estimate(bounds: BatchLimits, config: Config, count: int) -> BatchLimits:
-    """The bounds with what a question is likely to take, until some are finished."""
-    if not count:
-        return bounds
-    found = _estimate(config, 1, [])
-    cost = found.cost_usd.likely if found.cost_usd else 0.0
-    return replace(bounds, question_tokens=found.tokens.likely, question_cost=cost)
+def _jobs(config: Config, options: BatchOptions) -> int:
+    return options.jobs or (1 if is_embedded(model_name(config)) else JOBS)
 
 
-def _summary(
-    asked: Sequence[Question],
-    chosen: Sequence[Question],
-    kept: ResultsFile,
-    grading: Grading,
-    ended: Ended,
-) -> BatchSummary:
-    """Put the results in order, scored by what is expected now, and sum them up."""
-    from docpager.batch.results import scored
-    from docpager.batch.summary import summarise
-
-    by_id = {question.id: question for question in asked}
-
-    def revised(record: Record) -> Record:
-        question = by_id[str(record["id"])]
-        return scored(record, question, grading.metric, grading.pass_at)
-
-    kept.rewrite([question.id for question in asked], revised)
-    outcome = summarise(
-        (kept.read(question.id) for question in chosen if question.id in kept.entries),
-        questions=len(chosen),
-        metric=grading.metric,
-        pass_at=grading.pass_at,
-        fail_under=grading.fail_under,
-    )
-    return replace(
-        outcome,
-        asked=ended.asked,
-        interrupted=ended.interrupted,
-        stopped=None if ended.stopped is None else str(ended.stopped),
-        stop_code=0 if ended.stopped is None else ended.stopped.exit_code,
-    )
-
-
-def _reader(kept: ResultsFile) -> Callable[[str], Record | None]:
-    return lambda name: kept.read(name) if name in kept.entries else None
-
-
-def _unheard(_done: int, _total: int, _record: Record) -> None:
-    """Tells nobody."""
+def _require_questions(chosen: Sequence[Question], selection: Selection) -> None:
+    if not chosen:
+        raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}. Name another.")
 
 
 def _require_apart(files: Mapping[str, str | Path | None]) -> None:
@@ -296,11 +231,99 @@ def _require_writable(path: str | Path | None) -> None:
         runner.resolve().unlink()  # of a link that leads nowhere yet, what it leads to
 
 
-def _write_summary(path: Path, outcome: BatchSummary) -> None:
-    from docpager.batch.summary import summary_record
+# -- asking ---------------------------------------------------------------------------------------
 
-    text = json.dumps(summary_record(outcome), ensure_ascii=False, indent=1)
-    try:
-        path.write_text(text + "\n", encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}). Name another.") from error
+
+def _ask(
+    config: Config,
+    questions: Sequence[Question],
+    results: ResultsFile,
+    runner: QuestionRunner,
+    shared: SharedLimits,
+    options: BatchOptions,
+) -> BatchEnd:
+    from docpager.batch.allowance import Allowance
+    from docpager.batch.recorder import Recorder
+    from docpager.batch.run import Scheduler
+    from docpager.batch.workers import Workers
+
+    clock = SystemClock()
+    limits = _with_estimate(options.limits, config, len(questions))
+    scheduler = Scheduler(
+        questions,
+        Workers(runner, clock),
+        Recorder(results, runner, options.grading),
+        Allowance(limits, shared.budget, clock),
+        _hooks(options, lambda: shared.throttle.refusal),
+        _jobs(config, options),
+    )
+    return scheduler.run()
+
+
+def _hooks(options: BatchOptions, refused: Callable[[], str | None]) -> Hooks:
+    from docpager.batch.run import Hooks
+
+    return Hooks(options.interrupt, refused, options.on_result)
+
+
+def _estimate(config: Config, count: int, done: Sequence[Result]) -> Estimate:
+    from docpager.batch.estimate import estimate
+
+    name = model_name(config)
+    embedded = is_embedded(name)
+    return estimate(
+        count,
+        done=[(result.answer.steps, result.answer.usage) for result in done],
+        window=config.context_window or known_window(name) or UNKNOWN_WINDOW,
+        tool_mode="guided" if embedded and config.tool_mode == "auto" else config.tool_mode,
+        max_steps=config.max_steps,
+        price=price_of(config, name),
+    )
+
+
+def _with_estimate(limits: BatchLimits, config: Config, count: int) -> BatchLimits:
+    """The limits with what a question is likely to take, until some are finished."""
+    if not count:
+        return limits
+    found = _estimate(config, 1, [])
+    cost = found.cost_usd.likely if found.cost_usd else 0.0
+    return replace(limits, question_tokens=found.tokens.likely, question_cost=cost)
+
+
+# -- after ----------------------------------------------------------------------------------------
+
+
+def _rewrite(questions: Sequence[Question], results: ResultsFile, grading: Grading) -> None:
+    """Put the results in the order of the questions, graded by what is expected now."""
+    from docpager.batch.grading import graded
+
+    by_id = {question.id: question for question in questions}
+    results.rewrite([*by_id], lambda result: graded(result, by_id[result.id], grading))
+
+
+def _summary(
+    chosen: Sequence[Question], results: ResultsFile, grading: Grading, end: BatchEnd
+) -> BatchSummary:
+    from docpager.batch.summary import summarise
+
+    found = (results.get(question.id) for question in chosen)
+    kept = (result for result in found if result is not None)
+    summary = summarise(kept, questions=len(chosen), grading=grading)
+    return replace(
+        summary,
+        asked=end.asked,
+        interrupted=end.interrupted,
+        stopped=None if end.stopped is None else str(end.stopped),
+        stop_code=0 if end.stopped is None else end.stopped.exit_code,
+    )
+
+
+def _with_traffic(summary: BatchSummary, shared: SharedLimits, seconds: float) -> BatchSummary:
+    traffic = shared.throttle.traffic
+    return replace(
+        summary,
+        calls=shared.budget.calls,
+        retries=traffic.retries,
+        fewest_at_once=traffic.fewest_at_once,
+        elapsed_s=seconds,
+    )

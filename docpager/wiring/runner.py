@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from docpager.batch.answerer import RunOutcome
 from docpager.clocks import SystemClock, WorkClock
 from docpager.config import Config
-from docpager.errors import Limit, UserError
+from docpager.errors import UserError
 from docpager.messages import ModelInfo
-from docpager.types import Answer, JSONValue
+from docpager.types import Citation
 from docpager.wiring.chats import OpenModel
 from docpager.wiring.run_models import RunModels
 from docpager.wiring.stores import lock_wait, side_folder
@@ -35,15 +36,6 @@ class SharedLimits:
 
     throttle: Throttle
     budget: SharedBudget
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What came of a question."""
-
-    answer: Answer
-    refused_by: Limit | None = None
-    """Which bound of a shared budget refused it a call."""
 
 
 class QuestionRunner:
@@ -140,15 +132,14 @@ class QuestionRunner:
         with self._opening:
             return self._archive.for_thread()
 
-    def cited_text(self, citation: Mapping[str, JSONValue]) -> str | None:
+    def cited_text(self, citation: Citation) -> str | None:
         """The stored page that a citation points into; of a file without pages, the passage."""
-        page = citation["page"]
-        if isinstance(page, int):
+        if citation.page is not None:
             try:
-                return self._archive.page(str(citation["document"]), page).text
+                return self._archive.page(citation.document, citation.page).text
             except UserError:
                 return None
-        found = self._archive.passages([str(citation["passage_id"])])
+        found = self._archive.passages([citation.passage_id])
         return found[0].text if found else None
 
     def _run_models(self, clock: Clock) -> RunModels:

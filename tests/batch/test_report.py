@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from docpager.batch.report import quote_span, timeline, write_report
 from docpager.types import Citation, JSONValue
-from tests.batch.test_reports import NASTY, answer, question, row, summary
+from tests.batch.test_reports import NASTY, answer, finished, question, row
 
 PAGE = (
     "The pump was made in Graz.\nIt weighs 40 kg,\nas the plate says; see “Notes”. \U0001f600 灯塔"
@@ -55,6 +55,17 @@ EVENTS: list[dict[str, JSONValue]] = [
 ]
 
 
+def written(folder: Path, asked: list[Any], rows: Mapping[str, Any], **fields: Any) -> Path:
+    """A report of questions whose one run has left a trace."""
+    runs, path = folder / "runs", folder / "report.html"
+    runs.mkdir()
+    lines = "".join(f"{json.dumps(event)}\n" for event in EVENTS)
+    (runs / "run1.jsonl").write_text(lines, encoding="utf-8")
+    kept = {"runs": runs, "cited_text": lambda citation: PAGE, **fields}
+    write_report(path, finished(asked, dict(rows), **kept))
+    return path
+
+
 def made(folder: Path) -> Path:
     """A report of four questions."""
     asked = [
@@ -71,16 +82,7 @@ def made(folder: Path) -> Path:
         "hostile": row(asked[2], answer(HOSTILE + NASTY, elapsed_s=1.0)),
         "fault": row(asked[3], answer("", "model_error", error="down")),
     }
-    path = folder / "report.html"
-    write_report(
-        path,
-        asked,
-        rows.get,
-        summary(rows, 4),
-        events_of=lambda run_id: EVENTS,
-        page_of=lambda citation: PAGE,
-    )
-    return path
+    return written(folder, asked, rows)
 
 
 def test_it_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:
@@ -113,16 +115,8 @@ def test_what_stands_in_an_answer_stays_text(tmp_path: Path) -> None:
 def test_what_was_asked_without_a_result_is_shown_with_its_reason(tmp_path: Path) -> None:
     asked = [question(name, expected="Graz") for name in ("kept", "stopped", "never")]
     rows = {"kept": row(asked[0], answer("Graz"))}
-    path = tmp_path / "report.html"
-    write_report(
-        path,
-        asked,
-        rows.get,
-        summary(rows, 3),
-        events_of=lambda run_id: EVENTS,
-        page_of=lambda citation: PAGE,
-        failed={"kept": "not redone: the key is refused", "stopped": "no recording"},
-    )
+    failed = {"kept": "not redone: the key is refused", "stopped": "no recording"}
+    path = written(tmp_path, asked, rows, failed=failed)
     text = path.read_text(encoding="utf-8")
     found = re.search(r'id="data">(.*?)</script>', text, re.S)
     assert found is not None

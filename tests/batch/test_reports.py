@@ -15,18 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager.batch.comparison import compare_results, comparison_markdown
+from docpager.batch.fingerprint import changed_parts, fingerprint
+from docpager.batch.grading import Grading, graded
 from docpager.batch.junit import write_junit
 from docpager.batch.questions import Question
-from docpager.batch.results import (
-    Record,
-    ResultsFile,
-    changed_parts,
-    fingerprint,
-    read_results,
-    result_record,
-    scored,
-)
-from docpager.batch.summary import BatchSummary, summarise
+from docpager.batch.result import Result
+from docpager.batch.result_line import read_result, result_line, result_record
+from docpager.batch.results import ResultsFile, read_results
+from docpager.batch.summary import BatchSummary, FinishedBatch, summarise, write_summary
 from docpager.cli import main
 from docpager.errors import Limit, NothingToDo, UserError
 from docpager.types import Answer, AnswerStatus, Citation, PageRef, Usage
@@ -69,8 +65,8 @@ def answer(text: str, status: AnswerStatus = "answered", **fields: Any) -> Answe
     return replace(made, **fields)
 
 
-def row(asked: Question, said: Answer, left: Limit | None = None) -> Record:
-    return scored(result_record(asked, said, "1-2-3-4", left), asked, "f1", 0.6)
+def row(asked: Question, said: Answer, left: Limit | None = None) -> Result:
+    return graded(Result.of(asked, said, "1-2-3-4", left), asked, Grading())
 
 
 ASKED = [
@@ -90,13 +86,20 @@ ROWS = {
 }
 
 
-def summary(rows: dict[str, Record], count: int) -> BatchSummary:
-    return summarise(rows.values(), questions=count, metric="f1", pass_at=0.6, fail_under=0.5)
+def summary(rows: dict[str, Result], count: int) -> BatchSummary:
+    return summarise(rows.values(), questions=count, grading=Grading(fail_under=0.5))
 
 
-def written(folder: Path, asked: list[Question], rows: dict[str, Record]) -> Path:
+def finished(asked: list[Question], rows: dict[str, Result], **fields: Any) -> FinishedBatch:
+    made = FinishedBatch(
+        tuple(asked), rows.get, summary(rows, len(asked)), Path("runs"), lambda citation: None
+    )
+    return replace(made, **fields)
+
+
+def written(folder: Path, asked: list[Question], rows: dict[str, Result]) -> Path:
     path = folder / "junit.xml"
-    write_junit(path, asked, rows.get, summary(rows, len(asked)), Path("runs"))
+    write_junit(path, finished(asked, rows))
     return path
 
 
@@ -186,17 +189,20 @@ def test_no_scored_question_is_below_any_threshold() -> None:
 
 
 def test_a_tag_may_be_named_like_the_total() -> None:
-    rows = {name: {**record, "tags": ["all"]} for name, record in ROWS.items()}
+    rows = {
+        name: replace(result, given=replace(result.given, tags=("all",)))
+        for name, result in ROWS.items()
+    }
     assert summary(rows, 0.5).groups == {"all": summary(ROWS, 0.5).groups["all"]}
 
 
 # -- compare --------------------------------------------------------------------------------------
 
 
-def results(path: Path, rows: dict[str, Record]) -> Path:
+def results(path: Path, rows: dict[str, Result]) -> Path:
     with ResultsFile(path) as file:
-        for record in rows.values():
-            file.append(record)
+        for result in rows.values():
+            file.append(result)
     return path
 
 
@@ -261,12 +267,12 @@ def test_a_fault_never_takes_the_place_of_an_answer(tmp_path: Path) -> None:
     with ResultsFile(tmp_path / "r.jsonl") as file:
         for said in lines:
             file.append(row(q, said))
-        assert file.read("q")["answer"] == "Graz"
+        assert file.read("q").answer.answer == "Graz"
         file.rewrite(["q", "unknown"])
         file.append(row(question("z"), answer("x")))
     assert len((tmp_path / "r.jsonl").read_bytes().splitlines()) == 2
     with ResultsFile(tmp_path / "r.jsonl") as file:
-        assert (file.read("q")["answer"], file.read("z")["answer"]) == ("Graz", "x")
+        assert (file.read("q").answer.answer, file.read("z").answer.answer) == ("Graz", "x")
 
 
 def test_a_fingerprint_says_what_changed() -> None:
@@ -283,7 +289,7 @@ def test_a_fingerprint_says_what_changed() -> None:
         assert changed_parts(before, now) == (part,)
 
 
-def changed(record: Record, place: str, value: object) -> Record:
+def changed(record: dict[str, Any], place: str, value: object) -> dict[str, Any]:
     """`record` with another value at a dotted place; `...` leaves it out."""
     copy: Any = json.loads(json.dumps(record))
     at: Any = copy
@@ -297,7 +303,7 @@ def changed(record: Record, place: str, value: object) -> Record:
     return dict(copy)
 
 
-GOOD = json.loads(json.dumps(ROWS["right"]))
+GOOD = json.loads(result_line(ROWS["right"]))
 FOREIGN = [
     *((name, ...) for name in GOOD if name not in ("schema", "expected", "stopped_at")),
     *((f"usage.{name}", ...) for name in GOOD["usage"]),
@@ -323,7 +329,7 @@ def test_a_line_of_another_shape_is_named_by_all_that_read_it(
     tmp_path: Path, place: str, value: object
 ) -> None:
     path = tmp_path / "r.jsonl"
-    lines = [json.dumps(ROWS["fault"]), json.dumps(changed(GOOD, place, value))]
+    lines = [result_line(ROWS["fault"]).decode().rstrip(), json.dumps(changed(GOOD, place, value))]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     before = path.read_bytes()
     for read in (ResultsFile, lambda path: compare_results(path, path)):
@@ -345,5 +351,94 @@ def test_nul_bytes_of_a_power_cut_are_a_torn_line(tmp_path: Path, torn: bytes) -
 
 
 def test_a_score_that_a_file_does_not_have_is_none(tmp_path: Path) -> None:
-    path = results(tmp_path / "r.jsonl", {"right": changed(GOOD, "scores", {"passed": True})})
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(changed(GOOD, "scores", {"passed": True})), encoding="utf-8")
     assert compare_results(path, path).mean.before is None
+
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
+MEASURE = st.none() | st.floats(0, 1)
+ANSWERS = st.builds(
+    Answer,
+    run_id=st.text("abc123", max_size=8),
+    question=TEXT.filter(str.strip),
+    status=st.sampled_from(["answered", "unsupported", "not_found", "model_error", "budget"]),
+    answer=TEXT,
+    citations=st.lists(
+        st.builds(
+            Citation,
+            TEXT,
+            TEXT,
+            st.none() | st.integers(1, 999),
+            st.none() | TEXT,
+            TEXT,
+            st.booleans(),
+            st.none() | TEXT,
+            st.none() | st.integers(1, 999),
+            st.none() | TEXT,
+        ),
+        max_size=2,
+    ).map(tuple),
+    steps=st.integers(0, 99),
+    searches=st.integers(0, 99),
+    pages_read=st.integers(0, 99),
+    usage=st.builds(
+        Usage, *[st.integers(0, 10**6)] * 3, st.none() | st.integers(0, 9) | st.floats(0, 1e6)
+    ),
+    model=TEXT,
+    tool_mode=st.sampled_from(["tools", "json", "text", "guided"]),
+    stopped_by=st.none() | st.sampled_from(["steps", "tokens", "money", "time"]),
+    elapsed_s=st.floats(0, 1e6).map(lambda seconds: round(seconds, 3)),
+    error=st.none() | TEXT,
+    pages_shown=st.lists(st.builds(PageRef, TEXT, st.integers(0, 99)), max_size=2).map(tuple),
+)
+
+
+@given(
+    ANSWERS,
+    st.none() | st.sampled_from(["steps", "tokens", "money", "time"]),
+    st.none() | st.integers(0, 99) | st.floats(0, 1e6),
+    st.booleans(),
+    st.dictionaries(st.sampled_from(["note", "owner"]), st.none() | TEXT | st.integers()),
+    st.lists(TEXT, max_size=2, unique=True),
+)
+def test_a_result_is_what_its_line_says_and_its_line_is_written_again_byte_for_byte(
+    said: Answer, skipped: Limit, stopped_at: float, unasked: bool, more: Any, tags: list[str]
+) -> None:
+    asked = question("q", expected="x", tags=tags, **more)
+    result = graded(Result.of(asked, said, "1-2-3-4", skipped, stopped_at), asked, Grading())
+    result = replace(result, unasked=unasked)
+    line = result_line(result)
+    assert line.count(b"\n") == 1
+    assert read_result(line) == result
+    assert result_line(read_result(line)) == line
+
+
+def test_a_line_of_an_older_version_is_read() -> None:
+    record = result_record(ROWS["right"])
+    for name in ("schema", "expected", "stopped_at"):
+        del record[name]
+    old = read_result(json.dumps(record).encode())
+    assert (old.answer, old.scores, old.stopped_at) == (
+        ROWS["right"].answer,
+        ROWS["right"].scores,
+        None,
+    )
+
+
+def test_the_summary_is_written_as_json_and_a_folder_in_its_place_is_told(tmp_path: Path) -> None:
+    batch = finished(ASKED, ROWS)
+    write_summary(tmp_path / "s.json", batch)
+    assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["questions"] == len(ASKED)
+    with pytest.raises(UserError, match="cannot be written"):
+        write_summary(tmp_path, batch)
+
+
+def test_what_keeps_its_old_answer_is_skipped_or_an_error_in_junit(tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    batch = finished(ASKED, ROWS, failed={"right": "no"}, not_asked={"unscored": "left for money"})
+    write_junit(path, batch)
+    cases = {case.get("name"): case for case in ET.parse(path).getroot().iter("testcase")}
+    assert cases["right"].find("error") is not None
+    skipped = cases["unscored"].find("skipped")
+    assert skipped is not None and skipped.get("message") == "not asked again: left for money"

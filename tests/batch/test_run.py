@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import docpager
-from docpager.batch.run import BatchLimits, Grading, Interrupt, Selection
+from docpager.batch import BatchLimits, Grading, Interrupt, Selection
 from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, call, say, wire_reply
 from docpager.types import Usage
 from tests.batch.desks import Desk, make_desk, model, questions, right
