@@ -344,12 +344,9 @@ class Agent:
         self._manager.append(turn)
 
     def _count(self, message: Message) -> None:
-        if isinstance(message, ToolResult) and not message.failed:
-            is_page = message.text.startswith(("Showing ", "Page ", "Section "))
-            if message.name == "archival_memory_search" and is_page:
-                self._progress.searches += 1
-            if message.name in ("archival_memory_search", "read_document") and is_page:
-                self._progress.result_pages += 1
+        if isinstance(message, ToolResult):
+            self._progress.searches += message.kind == "hits"
+            self._progress.result_pages += message.kind in ("hits", "document_page")
 
     def _on_shown(self, result: FunctionResult) -> None:
         self._session.mark_shown(result.passage_ids)
