@@ -100,6 +100,7 @@ class QuestionRunner:
             DocpagerError: whatever stands in the way before the model is asked.
         """
         from docpager.agent.ask import RunStore, ask
+        from docpager.memory.session import Memory
         from docpager.models.cache import CallClock
 
         config = self._config
@@ -113,9 +114,8 @@ class QuestionRunner:
             answer = ask(
                 question,
                 models_for=run_models.traced,
-                store=archive,
+                memory=Memory(archive, session),
                 content_hash=self.content_hash,
-                session=session,
                 settings=self.settings,
                 max_steps=config.max_steps,
                 clock=clock,
