@@ -108,34 +108,35 @@ class Agent:
             counter=counter,
             on_flush=self._on_flush,
         )
-        budget = self._manager.result_budget
-        text_cost = self._manager.text_cost
         self._working_context = self._notes()
-        archival = ArchivalMemory(
-            store=store,
-            embedder=models.embedder,
-            session=session,
-            counter=counter,
-            budget=budget,
-            text_cost=text_cost,
-        )
-        functions = MemoryFunctions(
-            archival=archival,
-            working_context=self._working_context,
-            session=session,
-            evict=lambda keep_last: self._manager.flush(keep_last, share=0.0),
-            counter=counter,
-            budget=budget,
-            text_cost=text_cost,
-        )
         self._executor = Executor(
-            functions=functions_of(functions),
+            functions=functions_of(self._functions(models)),
             queue_manager=self._manager,
             cut=counter.cut,
             judge=self._judge,
             on_shown=self._on_shown,
         )
         self._citations = CitationChecker(store, session.shown)
+
+    def _functions(self, models: Models) -> MemoryFunctions:
+        budget, text_cost = self._manager.result_budget, self._manager.text_cost
+        archival = ArchivalMemory(
+            store=self._store,
+            embedder=models.embedder,
+            session=self._session,
+            counter=self._counter,
+            budget=budget,
+            text_cost=text_cost,
+        )
+        return MemoryFunctions(
+            archival=archival,
+            working_context=self._working_context,
+            session=self._session,
+            evict=lambda keep_last: self._manager.flush(keep_last, share=0.0),
+            counter=self._counter,
+            budget=budget,
+            text_cost=text_cost,
+        )
 
     def run(self, question: str) -> Answer:
         """Answer the question; failures of the model become an Answer that says so.
