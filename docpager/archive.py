@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from docpager.batch.estimate import Estimate
     from docpager.batch.result import Result
     from docpager.batch.summary import BatchSummary
-    from docpager.protocols import Embedder, Vectors
+    from docpager.protocols import Chat, Embedder, Vectors
     from docpager.stores.duckdb.reader import DuckDBReader
     from docpager.wiring import QuestionRunner
 
@@ -65,6 +65,8 @@ class Archive:
         self,
         path: str | Path | None = None,
         *,
+        chat: Chat | None = None,
+        text_embedder: Embedder | None = None,
         config: Config | None = None,
         **settings: Unpack[Settings],
     ) -> None:
@@ -72,6 +74,10 @@ class Archive:
 
         Args:
             path: The DuckDB file; by default that of the settings.
+            chat: A chat model of your own (`docpager.protocols.Chat`), in place of the model of
+                the settings; for `ask`.
+            text_embedder: An embedder of your own (`docpager.protocols.Embedder`), in place of
+                that of the settings; the same one for as long as the archive lives.
             config: All settings at once, in place of `settings`.
             settings: Settings by name, as in `docpager.toml`.
         """
@@ -82,6 +88,7 @@ class Archive:
         elif path is not None:
             config = replace(config, archive=Path(path))
         self.config = config
+        self._given = wiring.GivenModels(chat, text_embedder)
         self._opened = ExitStack()
         self._kept_store: DuckDBReader | None = None
         self._kept_embedder: Embedder | None = None
@@ -92,9 +99,9 @@ class Archive:
         self._kept_store = self._kept_embedder = self._kept_runner = None
         self._opened.close()
 
-    def __reduce__(self) -> tuple[Callable[[Config], Archive], tuple[Config]]:
+    def __reduce__(self) -> tuple[Callable[..., Archive], tuple[Config, wiring.GivenModels]]:
         """Pickled as its settings: what is open stays behind."""
-        return _named_by, (self.config,)
+        return _named_by, (self.config, self._given)
 
     def __enter__(self) -> Self:
         return self
@@ -142,6 +149,7 @@ class Archive:
             on_recognition,
             prune=prune,
             retry_failed=retry_failed,
+            given=self._given,
         )
 
     def remove(self, names: Sequence[str]) -> Removal:
@@ -244,7 +252,12 @@ class Archive:
     # ---- questions
 
     def ask(
-        self, question: str, *, say: wiring.Say = wiring.silent, watchers: Sequence[Trace] = ()
+        self,
+        question: str,
+        *,
+        functions: Sequence[Callable[..., str]] = (),
+        say: wiring.Say = wiring.silent,
+        watchers: Sequence[Trace] = (),
     ) -> Answer:
         """The answer to one question, with citations that were checked against the stored pages.
 
@@ -252,6 +265,9 @@ class Archive:
         exception; one that cannot be made ready to be asked is an exception.
 
         Args:
+            functions: Functions of your own that the model may call, beside those of its memory;
+                the schema is made from signature and docstring, as `docs/python.md` shows. Small
+                models in mode `guided` do not call them.
             say: Called with the model that answers, in a line for people.
             watchers: Traces that receive every event of the run as it happens.
 
@@ -263,7 +279,7 @@ class Archive:
         """
         runner = self._runner()
         say(runner.introduction)
-        return runner.answer(question, watchers).answer
+        return runner.answer(question, watchers, functions).answer
 
     def batch(
         self,
@@ -366,12 +382,12 @@ class Archive:
     def _embedder(self) -> Embedder:
         if self._kept_embedder is None:
             identity = self._store().embedder_identity()
-            self._kept_embedder = wiring.matching_embedder(self.config, identity)
+            self._kept_embedder = self._given.matching(self.config, identity)
         return self._kept_embedder
 
     def _runner(self) -> QuestionRunner:
         if self._kept_runner is None:
-            opening = wiring.open_runner(self.config, store=self._store())
+            opening = wiring.open_runner(self.config, store=self._store(), given=self._given)
             self._kept_runner = self._opened.enter_context(opening)
         return self._kept_runner
 
@@ -383,8 +399,8 @@ def _ignore_result(_done: int, _total: int, _result: Result) -> None:
     """Does nothing."""
 
 
-def _named_by(config: Config) -> Archive:
-    return Archive(config=config)
+def _named_by(config: Config, given: wiring.GivenModels) -> Archive:
+    return Archive(config=config, chat=given.chat, text_embedder=given.embedder)
 
 
 def ingest_paths(

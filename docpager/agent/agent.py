@@ -9,12 +9,14 @@ answers, refused early endings) is decided here.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from docpager.agent.archival import ArchivalMemory
 from docpager.agent.citations import CitationChecker
 from docpager.agent.executor import Executor
 from docpager.agent.functions import (
+    Function,
     FunctionResult,
     MemoryFunctions,
     ProposedAnswer,
@@ -72,7 +74,10 @@ class _Progress:
 
 
 class Agent:
-    """Answers one question over an archive, within a session; made anew for each run."""
+    """Answers one question over an archive, within a session; made anew for each run.
+
+    `own` are functions of the caller's, offered beside those of the memory.
+    """
 
     def __init__(
         self,
@@ -82,6 +87,7 @@ class Agent:
         clock: Clock,
         trace: Trace,
         run_id: str,
+        own: Sequence[Function] = (),
     ) -> None:
         store, session, counter = memory.store, memory.session, models.counter
         self._chat = models.chat
@@ -94,7 +100,8 @@ class Agent:
         self._clock = clock
         self._trace = trace
         self._run_id = run_id
-        self._specs = function_specs()
+        self._own = {function.spec.name: function for function in own}
+        self._specs = (*function_specs(), *(function.spec for function in own))
         self._progress = _Progress(generation=store.generation)
         self._pages: dict[PageRef, None] = {}
         self._manager = QueueManager(
@@ -110,7 +117,7 @@ class Agent:
         )
         self._working_context = self._notes()
         self._executor = Executor(
-            functions=functions_of(self._functions(models)),
+            functions=functions_of(self._functions(models)) | self._own,
             queue_manager=self._manager,
             cut=counter.cut,
             judge=self._judge,

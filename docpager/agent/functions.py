@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from docpager.agent.archival import ArchivalMemory
+from docpager.agent.archival import ArchivalMemory, fenced
 from docpager.agent.citations import ProposedCitation
-from docpager.errors import FunctionError
+from docpager.errors import FunctionError, UserError
 from docpager.memory.recall import parse_moment, search_recall
 from docpager.memory.session import Session
 from docpager.memory.working_context import WorkingContext
@@ -238,6 +238,14 @@ FUNCTION_NAMES = (
     "read_document",
     "send_message",
 )
+_SIMPLE_TYPES: dict[Any, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    PageNumber: "integer",
+    DocumentPageNumber: "integer",
+}
 _SHOWS_MEMORY = frozenset({"archival_memory_search", "conversation_search", "read_document"})
 
 
@@ -251,14 +259,51 @@ def function_specs() -> tuple[FunctionSpec, ...]:
     return tuple(_function(name).spec for name in FUNCTION_NAMES)
 
 
-@cache
-def _function(name: str) -> Function:
-    """A function, not yet bound to a memory, with its schema out of signature and docstring.
+def own_functions(calls: Sequence[Callable[..., str]]) -> tuple[Function, ...]:
+    """Functions of a caller's own, offered to the model after the others.
+
+    Each is a function with a docstring, whose first line is the description, and whose section
+    `Args:` describes every parameter; parameters are str, int, float or bool. What it returns is
+    shown to the model as data. A FunctionError that it raises goes back to the model.
 
     Raises:
-        TypeError: a parameter is not described.
+        UserError: a name is taken, or a parameter is not described or of another type.
     """
-    call: Callable[..., FunctionResult] = getattr(MemoryFunctions, name)
+    made: dict[str, Function] = {}
+    for call in calls:
+        if call.__name__ in FUNCTION_NAMES or call.__name__ in made:
+            raise UserError(f"There is a function {call.__name__} already. Name yours otherwise.")
+        try:
+            function = _described(call.__name__, call)
+        except TypeError as error:
+            raise UserError(f"{error}. Describe it, or use str, int, float or bool.") from error
+        made[call.__name__] = replace(function, call=partial(_shown_as_data, call))
+    return tuple(made.values())
+
+
+def _shown_as_data(call: Callable[..., str], **arguments: Any) -> FunctionResult:
+    try:
+        return FunctionResult(fenced(str(call(**arguments))), kind="confirmation")
+    except FunctionError:
+        raise
+    except Exception as error:  # the caller's own code; the model can try otherwise
+        kind = type(error).__name__
+        raise FunctionError(f"it ended in {kind}: {error}. Try other arguments.") from error
+
+
+@cache
+def _function(name: str) -> Function:
+    """A function of `MemoryFunctions`, not yet bound to a memory."""
+    function = _described(name, getattr(MemoryFunctions, name))
+    return replace(function, shows_memory=name in _SHOWS_MEMORY)
+
+
+def _described(name: str, call: Callable[..., Any]) -> Function:
+    """A function with its schema out of signature and docstring.
+
+    Raises:
+        TypeError: a parameter is not described, or of a type that has no schema.
+    """
     description, _, _ = inspect.cleandoc(call.__doc__ or "").partition("\n")
     described = dict(_ARGUMENT.findall(call.__doc__ or ""))
     hints = get_type_hints(call, include_extras=True)
@@ -270,12 +315,10 @@ def _function(name: str) -> Function:
             continue
         if parameter.name not in described:
             raise TypeError(f"{name}: parameter {parameter.name} is not described")
+        hint = hints.get(parameter.name)
         optional = parameter.default is not inspect.Parameter.empty
-        fields[parameter.name] = (
-            hints[parameter.name],
-            parameter.default if optional else ...,
-        )
-        properties[parameter.name] = _json_type(hints[parameter.name])
+        fields[parameter.name] = (hint, parameter.default if optional else ...)
+        properties[parameter.name] = _json_type(f"{name}: parameter {parameter.name}", hint)
         if not optional:
             required.append(parameter.name)
     has_heartbeat = name != "send_message"
@@ -287,20 +330,16 @@ def _function(name: str) -> Function:
         "required": required,
     }
     arguments = create_model(f"{name}_arguments", __config__=ConfigDict(extra="ignore"), **fields)
-    return Function(
-        FunctionSpec(name, description, parameters),
-        call,
-        arguments,
-        has_heartbeat,
-        name in _SHOWS_MEMORY,
-    )
+    spec = FunctionSpec(name, description, parameters)
+    return Function(spec, call, arguments, has_heartbeat, shows_memory=True)
 
 
-def _json_type(hint: Any) -> dict[str, JSONValue]:
+def _json_type(parameter: str, hint: Any) -> dict[str, JSONValue]:
     """The bare type: descriptions would take a quarter of the tokens that schemas may take."""
-    simple = {str: "string", bool: "boolean", PageNumber: "integer", DocumentPageNumber: "integer"}
-    if hint in simple:
-        return {"type": simple[hint]}
+    if hint in _SIMPLE_TYPES:
+        return {"type": _SIMPLE_TYPES[hint]}
+    if hint != list[CitationArgument]:
+        raise TypeError(f"{parameter} has a type without a schema")
     text: dict[str, JSONValue] = {"type": "string"}
     item: dict[str, JSONValue] = {
         "type": "object",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo
-from docpager.wiring.chats import model_name, open_model
-from docpager.wiring.embedders import matching_embedder
+from docpager.wiring.chats import given_model, model_name, open_model
+from docpager.wiring.embedders import GivenModels
 from docpager.wiring.endpoints import make_counter, required_price
 from docpager.wiring.runner import QuestionRunner, SharedLimits
 from docpager.wiring.stores import EMPTY, open_store
@@ -30,18 +30,22 @@ def silent(_message: str) -> None:
 
 @contextmanager
 def open_runner(
-    config: Config, shared: SharedLimits | None = None, store: DuckDBReader | None = None
+    config: Config,
+    shared: SharedLimits | None = None,
+    store: DuckDBReader | None = None,
+    given: GivenModels | None = None,
 ) -> Iterator[QuestionRunner]:
     """Store, model, embedder and cache, opened once for many questions.
 
     Args:
         shared: What the questions of a batch share.
         store: The store, where it is open already; it stays open.
+        given: Models of the caller's own, in place of those of the settings.
 
     Raises:
         DocpagerError: whatever stands in the way of asking.
     """
-    if config.max_cost is not None:
+    if config.max_cost is not None and (given is None or given.chat is None):
         option = "--question-max-cost" if shared else "--max-cost"
         required_price(config, model_name(config), option)
     throttle = shared.throttle if shared else None
@@ -49,9 +53,13 @@ def open_runner(
         store = store or opened.enter_context(open_store(config))
         if store.passage_count == 0:
             raise NothingToDo(EMPTY)
-        embedder = matching_embedder(config, store.embedder_identity(), throttle)
+        given = given or GivenModels()
+        embedder = given.matching(config, store.embedder_identity(), throttle)
         cache = opened.enter_context(open_cache(config))
-        model = opened.enter_context(open_model(config, cache, throttle))
+        if given.chat is None:
+            model = opened.enter_context(open_model(config, cache, throttle))
+        else:
+            model = given_model(config, given.chat)
         yield QuestionRunner(config, model, embedder, store, cache, shared)
 
 

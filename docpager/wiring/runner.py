@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -93,7 +93,12 @@ class QuestionRunner:
         models = self._run_models(clock).traced(MemoryTrace())
         check_question(question, models=models, store=self._archive, clock=clock)
 
-    def answer(self, question: str, watchers: Sequence[Trace] = ()) -> RunOutcome:
+    def answer(
+        self,
+        question: str,
+        watchers: Sequence[Trace] = (),
+        functions: Sequence[Callable[..., str]] = (),
+    ) -> RunOutcome:
         """Answer one question; `watchers` are told every event of the run.
 
         Raises:
@@ -116,7 +121,7 @@ class QuestionRunner:
                 models_for=run_models.traced,
                 memory=Memory(archive, session),
                 content_hash=self.content_hash,
-                settings=self.settings,
+                settings=self._settings_with(functions),
                 max_steps=config.max_steps,
                 clock=clock,
                 runs=RunStore(
@@ -125,8 +130,15 @@ class QuestionRunner:
                     None if self._shared else config.keep_runs,
                     (*watchers, *copies),
                 ),
+                functions=functions,
             )
         return RunOutcome(answer, run_models.refused_by)
+
+    def _settings_with(self, functions: Sequence[Callable[..., str]]) -> dict[str, object]:
+        """Functions of the caller's own make another run of the same question."""
+        if not functions:
+            return self.settings
+        return {**self.settings, "functions": [function.__name__ for function in functions]}
 
     def _store_for_thread(self) -> DuckDBReader:
         with self._opening:
