@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -239,6 +240,7 @@ def test_a_comparison_sorts_what_changed(tmp_path: Path) -> None:
     assert runner.invoke(main, ["compare", str(empty), str(a)]).exit_code == 6
     done = runner.invoke(main, ["compare", str(a), str(b), "--json"])
     assert (done.exit_code, json.loads(done.stdout)["regressed"]) == (1, True)
+    assert all(isinstance(count, int) for count in json.loads(done.stdout)["tokens"].values())
     done = runner.invoke(main, ["compare", str(a), str(b)])
     assert (done.exit_code, "New failures (1)" in done.stdout) == (1, True)
     assert runner.invoke(main, ["compare", str(a), str(a), "--markdown"]).exit_code == 0
@@ -411,6 +413,34 @@ def test_a_result_is_what_its_line_says_and_its_line_is_written_again_byte_for_b
     assert line.count(b"\n") == 1
     assert read_result(line) == result
     assert result_line(read_result(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "problem"),
+    [
+        ("elapsed_s", "1", "elapsed_s: input should be a valid number"),
+        ("usage.cost_usd", [], "usage.cost_usd: input should be a valid number"),
+        ("stopped_at", -1, "stopped_at: input should be greater than or equal to 0"),
+        ("usage.cost_usd", 10**20, "usage.cost_usd: input should be less than or equal to 1"),
+    ],
+)
+def test_a_number_that_is_none_is_named_by_its_place(
+    place: str, value: object, problem: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        read_result(json.dumps(changed(GOOD, place, value)).encode())
+
+
+def test_a_result_that_is_not_asked_any_more_keeps_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    foreign = {**changed(GOOD, "usage.reasoning_tokens", 7), "id": "gone", "reviewer": "me"}
+    del foreign["stopped_at"]
+    path.write_text(json.dumps(foreign) + "\n", encoding="utf-8")
+    for _ in range(2):
+        with ResultsFile(path) as file:
+            file.rewrite([])
+            assert file.read("gone").unasked
+        assert path.read_text(encoding="utf-8") == json.dumps({**foreign, "unasked": True}) + "\n"
 
 
 def test_a_line_of_an_older_version_is_read() -> None:
