@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 from docpager.batch.comparison import compare_results, comparison_markdown
 from docpager.batch.fingerprint import changed_parts, fingerprint
+from docpager.batch.finished import FinishedBatch
 from docpager.batch.grading import Grading, graded
 from docpager.batch.junit import write_junit
 from docpager.batch.questions import Question
 from docpager.batch.result import Result
 from docpager.batch.result_line import read_result, result_line, result_record
 from docpager.batch.results import ResultsFile, read_results
-from docpager.batch.summary import BatchSummary, FinishedBatch, summarise, write_summary
+from docpager.batch.summary import BatchSummary, summarise, write_summary
 from docpager.cli import main
 from docpager.errors import Limit, NothingToDo, UserError
 from docpager.types import Answer, AnswerStatus, Citation, PageRef, Usage
@@ -456,11 +457,11 @@ def test_a_line_of_an_older_version_is_read() -> None:
 
 
 def test_the_summary_is_written_as_json_and_a_folder_in_its_place_is_told(tmp_path: Path) -> None:
-    batch = finished(ASKED, ROWS)
-    write_summary(tmp_path / "s.json", batch)
+    made = summary(ROWS, len(ASKED))
+    write_summary(tmp_path / "s.json", made)
     assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["questions"] == len(ASKED)
     with pytest.raises(UserError, match="cannot be written"):
-        write_summary(tmp_path, batch)
+        write_summary(tmp_path, made)
 
 
 def test_what_keeps_its_old_answer_is_skipped_or_an_error_in_junit(tmp_path: Path) -> None:
