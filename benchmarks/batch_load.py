@@ -1,4 +1,4 @@
-"""How `docpager batch` stands up to load, against a loopback endpoint in a process of its own.
+"""Load tests of `docpager batch`, against a loopback endpoint in a process of its own.
 
     python benchmarks/batch_load.py wall      # 200 questions of 4 calls, 500 ms each, 16 at once
     python benchmarks/batch_load.py storm     # 30% 429 with Retry-After, 5% 500, 2% cut
@@ -37,7 +37,7 @@ from docpager.types import Usage
 
 FACTS = 16
 SEARCHES = 3
-"""Before the answer: so a question takes four calls."""
+"""Before the answer, so that a question takes four calls."""
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def wall(folder: Path, count: int | None, jobs: int) -> bool:
-    """The wall time against the least that the latency allows."""
+    """The wall time, compared with the minimum that the latency allows."""
     count = count or 200
     write_questions(folder, count)
     with Endpoint(delay_s=0.5) as endpoint:
@@ -82,7 +82,7 @@ def wall(folder: Path, count: int | None, jobs: int) -> bool:
 
 
 def storm(folder: Path, count: int | None, jobs: int) -> bool:
-    """Every question is answered once, whatever the endpoint does."""
+    """Whether every question is answered once, whatever the endpoint does."""
     count = count or 200
     write_questions(folder, count)
     with Endpoint(stormy=True) as endpoint:
@@ -98,7 +98,7 @@ def storm(folder: Path, count: int | None, jobs: int) -> bool:
 
 
 def many(folder: Path, count: int | None, jobs: int) -> bool:
-    """Memory and the beginning of work with a large file; it is stopped after some answers."""
+    """Memory and time to the first call with a large file; stopped after some answers."""
     count = count or 10_000
     write_questions(folder, count)
     with Endpoint() as endpoint:
@@ -124,12 +124,12 @@ def many(folder: Path, count: int | None, jobs: int) -> bool:
 
 
 def kills(folder: Path, count: int | None, jobs: int) -> bool:
-    """The file that comes of thirty kills is that of an undisturbed run with the same cache."""
+    """Whether the results after thirty kills equal those of an undisturbed run, same cache."""
     count = count or 200
     jobs = min(jobs, 4)
     write_questions(folder, count)
     draw, killed = random.Random(30), 0
-    # Four calls in 0.2 s are 40 s of work: more than all that is done before the last kill.
+    # Four calls of 0.2 s are 40 s of work: more than is done before the last kill.
     with Endpoint(delay_s=0.2) as endpoint:
         arguments = ("--cache", "calls.jsonl", "--jobs", str(jobs))
         for _ in range(30):
@@ -172,12 +172,12 @@ def make_archive(folder: Path) -> None:
 
 
 def fact(n: int) -> str:
-    """What the document says."""
+    """The text of a document."""
     return f"Pump {n} was made in the town of Graz{n} in the year {1900 + n}."
 
 
 def write_questions(folder: Path, count: int) -> None:
-    """Questions that differ, each about one of the facts."""
+    """Different questions, each about one of the facts."""
     rows = [
         {
             "id": f"q{n}",
@@ -255,7 +255,7 @@ class Endpoint:
         self._process.join()
 
     def count(self) -> int:
-        """How many requests came so far."""
+        """How many requests have arrived."""
         self._mine.send("count")
         return int(self._mine.recv())
 
@@ -268,7 +268,7 @@ def _serve(pipe: Connection, delay_s: float, stormy: bool) -> None:
 
 
 def start(folder: Path, endpoint: Endpoint, *arguments: str) -> subprocess.Popen[str]:
-    """A batch as a process of its own."""
+    """A batch in a process of its own."""
     command = [sys.executable, "-m", "docpager", "batch", "q.jsonl", "-o", "r.jsonl"]
     options = ("--model", "loopback", "--base-url", endpoint.base_url, "--tool-mode", "tools")
     kept = {
@@ -287,7 +287,7 @@ def start(folder: Path, endpoint: Endpoint, *arguments: str) -> subprocess.Popen
 
 
 def batch(folder: Path, endpoint: Endpoint, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A batch that runs to its end; what it says of a failure is printed."""
+    """Run a batch to its end; its message is printed if it fails."""
     process = start(folder, endpoint, *arguments)
     out, err = process.communicate()
     if process.returncode:
@@ -296,7 +296,7 @@ def batch(folder: Path, endpoint: Endpoint, *arguments: str) -> subprocess.Compl
 
 
 def all_right(folder: Path, count: int) -> bool:
-    """Whether each question has one result, in order, and the right one."""
+    """Whether each question has one result, the right one, in order."""
     rows = [json.loads(line) for line in (folder / "r.jsonl").read_text("utf-8").splitlines()]
     return [(row["id"], row["answer"]) for row in rows] == [
         (f"q{n}", f"Graz{n % FACTS}") for n in range(count)
@@ -304,14 +304,14 @@ def all_right(folder: Path, count: int) -> bool:
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """What the batch wrote of itself."""
+    """The summary that the batch wrote."""
     found = json.loads((folder / "s.json").read_text("utf-8"))
     assert isinstance(found, dict)
     return found
 
 
 def resident_bytes(pid: int) -> int:
-    """Of a process that may have ended."""
+    """The memory of a process that may have ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     except (FileNotFoundError, ProcessLookupError, IndexError):

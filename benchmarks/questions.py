@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from docpager import Selection, ingest_paths, run_batch
+from docpager.batch.metrics import Metric
 from docpager.batch.result import Result
-from docpager.batch.result_line import result_record
 from docpager.batch.results import read_results
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +32,7 @@ BUILD = ROOT / "build" / "bench"
 SHARED = Path(os.environ.get("DOCPAGER_SHARED", ROOT.parent / "shared"))
 
 Row = dict[str, Any]
-"""A line of results."""
+"""A line of a questions file."""
 
 
 def load_set(name: str, limit: int | None) -> tuple[Path, list[Row]]:
@@ -76,13 +76,13 @@ def _as_folder(source: Path, folder: Path) -> Path:
     return folder
 
 
-def table(rows: Sequence[Row]) -> str:
-    """One line a kind, then all."""
-    kinds: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        kinds[row["tags"][0]].append(row)
+def table(results: Sequence[Result]) -> str:
+    """A line for each kind of question, then one for all."""
+    kinds: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        kinds[result.given.tags[0]].append(result)
     if len(kinds) > 1:
-        kinds["all"] = list(rows)
+        kinds["all"] = list(results)
     lines = [
         "| kind | n | right | answered | exact match | F1 | gold pages read | s/question "
         "| tokens/question |",
@@ -90,30 +90,29 @@ def table(rows: Sequence[Row]) -> str:
     ]
     for kind, group in kinds.items():
         n = len(group)
-        scores = [row["scores"] for row in group]
-        tokens = sum(
-            row["usage"]["prompt_tokens"] + row["usage"]["completion_tokens"] for row in group
-        )
+        answers = [result.answer for result in group]
+        tokens = sum(answer.usage.total_tokens for answer in answers)
         lines.append(
-            f"| {kind} | {n} | {sum(score['passed'] is True for score in scores)} "
-            f"| {sum(row['status'] == 'answered' for row in group)} "
-            f"| {_mean(scores, 'exact_match')} | {_mean(scores, 'f1')} "
-            f"| {_mean(scores, 'read_recall')} "
-            f"| {sum(row['elapsed_s'] for row in group) / n:.0f} | {tokens / n:.0f} |"
+            f"| {kind} | {n} | {sum(result.scores.passed is True for result in group)} "
+            f"| {sum(answer.status == 'answered' for answer in answers)} "
+            f"| {_mean(group, 'exact_match')} | {_mean(group, 'f1')} "
+            f"| {_mean(group, 'read_recall')} "
+            f"| {sum(answer.elapsed_s for answer in answers) / n:.0f} | {tokens / n:.0f} |"
         )
     return "\n".join(lines)
 
 
-def _mean(scores: Sequence[Row], metric: str) -> str:
-    values = [score[metric] for score in scores if score[metric] is not None]
+def _mean(results: Sequence[Result], metric: Metric) -> str:
+    scores = (result.scores.by(metric) for result in results)
+    values = [score for score in scores if score is not None]
     return f"{sum(values) / len(values):.2f}" if values else "-"
 
 
-def miss(row: Row) -> str:
+def miss(result: Result) -> str:
     """Where a wrong answer was lost."""
-    read = row["scores"]["read_recall"]
+    read = result.scores.read_recall
     lost = "gold shown, answered wrong" if read in (1.0, None) else "gold not shown"
-    return f"- {row['id']}: {lost}; said {row['answer']!r}, expected {row['expected']}"
+    return f"- {result.id}: {lost}; said {result.answer.answer!r}, expected {result.given.expected}"
 
 
 def main() -> None:
@@ -155,11 +154,11 @@ def main() -> None:
     )
     if summary.stopped:
         print(summary.stopped, file=sys.stderr)
-    rows: list[Any] = [result_record(result) for result in read_results(kept).values()]
-    print(table(rows))
-    for row in rows:
-        if not row["scores"]["passed"]:
-            print(miss(row))
+    results = [*read_results(kept).values()]
+    print(table(results))
+    for result in results:
+        if not result.scores.passed:
+            print(miss(result))
 
 
 def _say(done: int, total: int, result: Result) -> None:

@@ -1,6 +1,6 @@
-"""Many questions from a file: asked, graded, kept, summed up, compared, reported.
+"""Questions from a file: asked, graded, kept as results, summarised, compared, reported.
 
-Its public names are loaded when they are first used: the command line lists metrics at no cost.
+Its public names are imported on first use, so that listing the metrics costs nothing.
 """
 
 from __future__ import annotations

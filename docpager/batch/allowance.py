@@ -1,4 +1,4 @@
-"""What a batch may still take: its limits, and what the questions so far have taken."""
+"""Whether one more question fits into the limits of a batch, judged by those finished."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from docpager.types import Usage
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """What the whole batch may take; None is no limit."""
+    """Limits of the whole batch; None is no limit."""
 
     max_tokens: int | None = None
     max_cost: float | None = None
     """USD."""
     seconds: float | None = None
-    """When no question is started any more."""
+    """After these no question is started."""
     question_tokens: float = 0.0
-    """What a question is estimated to take while none is finished."""
+    """Tokens that a question is estimated to take, until one is finished."""
     question_cost: float = 0.0
+    """USD, likewise."""
 
 
 class SpendingLimit(Protocol):
-    """What the batch has spent, and may spend."""
+    """The budget of the batch: what is spent, and what is left."""
 
     @property
     def spent(self) -> Usage:
-        """By calls that were made; replayed ones cost nothing."""
+        """Usage of the calls made; replayed calls cost nothing."""
 
     def limit_reached(self, tokens: float, cost: float) -> Limit | None:
-        """The limit that leaves no room for so much more."""
+        """The limit that so much more would exceed; None if there is room."""
 
 
 class Allowance:
@@ -47,15 +48,14 @@ class Allowance:
         self._seconds = 0.0
 
     def take(self, seconds: float) -> None:
-        """A question has finished, after so many seconds."""
+        """Record that a question finished after `seconds`."""
         self._finished += 1
         self._seconds += seconds
 
     def limit_of_next(self, running: int) -> Limit | None:
-        """The limit that one more question beside those running would probably exceed.
+        """The limit that one more question, on top of those running, would probably exceed.
 
-        Judged by those finished. The first is always asked: its calls are held to the limits one
-        by one.
+        The first question always fits: each of its calls is checked against the limits.
         """
         if self._limits.seconds is not None:
             spent = self._clock.monotonic() - self._began

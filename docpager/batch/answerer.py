@@ -1,4 +1,4 @@
-"""What a batch asks: who answers its questions, and what comes of one."""
+"""The interface that a batch asks its questions through, and the outcome of one question."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from docpager.types import Answer
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What came of one question."""
+    """The outcome of one question."""
 
     answer: Answer
-    """Also one that says that there is none."""
+    """Also where it only says why there is none."""
     refused_by: Limit | None = None
-    """The limit of the batch that refused the run a model call."""
+    """The limit of the batch that refused a model call of this run, if one did."""
 
 
 class Answerer(Protocol):
-    """Answers questions, for several threads at once."""
+    """Answers questions; several threads call it at once."""
 
     @property
     def info(self) -> ModelInfo:
@@ -29,14 +29,14 @@ class Answerer(Protocol):
 
     @property
     def settings(self) -> dict[str, object]:
-        """What makes one run differ from another over the same archive."""
+        """The settings that can change an answer over the same archive."""
 
     @property
     def content_hash(self) -> str:
-        """Of the archive."""
+        """The hash of the content of the archive."""
 
     def check(self, question: str) -> None:
-        """Refuse a question that is too long, by a UserError."""
+        """Raise UserError if the question is too long for the model."""
 
     def answer(self, question: str) -> RunOutcome:
-        """Answer one question; a DocpagerError means that none could be answered."""
+        """Answer one question; a DocpagerError means that no question can be answered."""

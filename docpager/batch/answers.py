@@ -1,6 +1,6 @@
 """An answer as JSON, the same in `ask --json` and in a line of a batch's results.
 
-Cheap to import: every command that prints JSON takes `SCHEMA` from here.
+Cheap to import, because every command that prints JSON takes `SCHEMA` from here.
 """
 
 from __future__ import annotations

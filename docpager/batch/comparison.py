@@ -1,4 +1,4 @@
-"""`compare`: what got worse, better, or merely different between two results of a batch."""
+"""`compare`: what is worse, better or merely different in the second of two result files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from docpager.types import JSONValue
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A question as it came out before and after."""
+    """A question with its outcome before and after."""
 
     id: str
     question: str
     before: str
     after: str
-    """Answers, or what there was instead of one."""
+    """The answer; without one the status in brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Comparison:
     metric: Metric
     shared: int
     new_failures: tuple[Change, ...]
-    """Passed before and do not now."""
+    """Passed before, fail now."""
     new_errors: tuple[Change, ...]
-    """Answered before, and now a fault of the model or left for budget."""
+    """Answered before; now a model error, or skipped when the budget of the batch was used up."""
     lost: tuple[Change, ...]
-    """Passed before and have no result now: not asked, or the batch was stopped before."""
+    """Passed before, have no result now: not asked, or the batch stopped earlier."""
     fixed: tuple[Change, ...]
     changed: tuple[Change, ...]
     """Another answer, neither a new failure nor fixed."""
@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def regressed(self) -> bool:
-        """Whether something is worse: a new failure, a new error, or a result that is lost."""
+        """Whether anything is worse: a new failure, a new error or a lost result."""
         return bool(self.new_failures or self.new_errors or self.lost)
 
 
@@ -74,7 +74,7 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
 
     Raises:
         UserError: one cannot be read, or is no file of results.
-        NothingToDo: there was no result before, with which anything could be compared.
+        NothingToDo: the first file holds no result.
     """
     one, other = _asked(read_results(Path(before))), _asked(read_results(Path(after)))
     if not one:
@@ -83,8 +83,8 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
     pairs = [(one[name], other[name]) for name in shared]
     failures, errors, fixed, changed = [], [], [], []
     for old, new in pairs:
-        change = Change(new.id, new.answer.question, _said(old), _said(new))
-        if _is_fault(new) and not _is_fault(old):
+        change = Change(new.id, new.answer.question, _outcome(old), _outcome(new))
+        if _is_error(new) and not _is_error(old):
             errors.append(change)
         elif old.scores.passed is True and new.scores.passed is False:
             failures.append(change)
@@ -100,7 +100,7 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
         new_failures=tuple(failures),
         new_errors=tuple(errors),
         lost=tuple(
-            Change(old.id, old.answer.question, _said(old), "(no result)")
+            Change(old.id, old.answer.question, _outcome(old), "(no result)")
             for name, old in one.items()
             if name not in other and old.scores.passed is True
         ),
@@ -116,7 +116,7 @@ def compare_results(before: str | Path, after: str | Path, metric: Metric = "f1"
 
 
 def _asked(results: Mapping[str, Result]) -> dict[str, Result]:
-    """Without the results of questions that the batch did not hold any more."""
+    """The results without those of questions that had been removed from their file."""
     return {name: result for name, result in results.items() if not result.unasked}
 
 
@@ -221,12 +221,12 @@ def _cell(text: str) -> str:
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 
-def _said(result: Result) -> str:
+def _outcome(result: Result) -> str:
     text = result.answer.answer.strip()
-    return text if text and not _is_fault(result) else f"({result.answer.status})"
+    return text if text and not _is_error(result) else f"({result.answer.status})"
 
 
-def _is_fault(result: Result) -> bool:
+def _is_error(result: Result) -> bool:
     return not result.is_judged
 
 

@@ -1,4 +1,4 @@
-"""What a batch may take, before anything is spent: calls, tokens and money, with their range."""
+"""The estimated calls, tokens and cost of a batch, as ranges, before anything is spent."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from docpager.batch.answers import SCHEMA
 from docpager.types import JSONValue, Price, ToolMode, Usage
 
 _INSTRUCTIONS = 900
-"""Tokens of instructions and schemas, in every mode less than this."""
+"""Tokens; instructions and schemas take fewer in every mode."""
 _PAGE_SHARE = 0.25
-"""Of the window, what one page of results takes at most."""
+"""The largest share of the window that one page of results takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The least, the likely and the most."""
+    """A low, a likely and a high value."""
 
     low: float
     likely: float
@@ -25,7 +25,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of the questions that are left to be asked."""
+    """What asking the remaining questions would take."""
 
     questions: int
     done: int
@@ -34,11 +34,11 @@ class Estimate:
     cost_usd: Range | None
     """None where no price is known."""
     source: str
-    """What it was reckoned from, in words."""
+    """What the estimate is based on, in words."""
 
 
 @dataclass(frozen=True, slots=True)
-class _One:
+class _PerQuestion:
     """What one question takes."""
 
     calls: float
@@ -55,14 +55,21 @@ def estimate(
     max_steps: int,
     price: Price | None,
 ) -> Estimate:
-    """For so many questions: from the (steps, usage) of those `done` by the same model, else from
-    what the loop does by its construction."""
+    """Estimate what `questions` more questions take.
+
+    Based on the (steps, usage) of the questions `done` by the same model; without any, on how the
+    loop is built.
+    """
     if done:
         cases = _from_results(done)
         source = f"the {len(done)} questions that are done"
     elif tool_mode == "guided":
         # Small prompts, many of them: a plan, then one passage at a time.
-        cases = (_One(3, 1500, 90), _One(20, 12_000, 500), _One(4.0 * max_steps, 60_000, 3000))
+        cases = (
+            _PerQuestion(3, 1500, 90),
+            _PerQuestion(20, 12_000, 500),
+            _PerQuestion(4.0 * max_steps, 60_000, 3000),
+        )
         source = "what guided mode takes of a small model"
     else:
         cases = _from_loop(window, max_steps)
@@ -72,7 +79,7 @@ def estimate(
     def of(value: float) -> float:
         return round(value * questions, 6)
 
-    def cost(one: _One) -> float:
+    def cost(one: _PerQuestion) -> float:
         assert price is not None
         return of(price.cost(Usage(int(one.prompt_tokens), 0, int(one.completion_tokens))))
 
@@ -86,31 +93,33 @@ def estimate(
     )
 
 
-def _from_results(done: Sequence[tuple[int, Usage]]) -> tuple[_One, _One, _One]:
+def _from_results(
+    done: Sequence[tuple[int, Usage]],
+) -> tuple[_PerQuestion, _PerQuestion, _PerQuestion]:
     ordered = sorted(done, key=lambda item: item[1].total_tokens)
     n = len(ordered)
-    mean = _One(
+    mean = _PerQuestion(
         sum(steps for steps, _ in ordered) / n,
         sum(usage.prompt_tokens for _, usage in ordered) / n,
         sum(usage.completion_tokens for _, usage in ordered) / n,
     )
     least, most = ordered[n // 10], ordered[-1 - n // 10]
-    return _of_one(least), mean, _of_one(most)
+    return _per_question(least), mean, _per_question(most)
 
 
-def _of_one(item: tuple[int, Usage]) -> _One:
+def _per_question(item: tuple[int, Usage]) -> _PerQuestion:
     steps, usage = item
-    return _One(steps, usage.prompt_tokens, usage.completion_tokens)
+    return _PerQuestion(steps, usage.prompt_tokens, usage.completion_tokens)
 
 
-def _from_loop(window: int, max_steps: int) -> tuple[_One, _One, _One]:
+def _from_loop(window: int, max_steps: int) -> tuple[_PerQuestion, _PerQuestion, _PerQuestion]:
     page = _PAGE_SHARE * (window - _INSTRUCTIONS)
     likely = min(5, max_steps)
     most = 0.8 * window * max_steps
     return (
-        _One(1, _INSTRUCTIONS + page, 80),
-        _One(likely, likely * (_INSTRUCTIONS + 2 * page), 120 * likely),
-        _One(max_steps, most, 400 * max_steps),
+        _PerQuestion(1, _INSTRUCTIONS + page, 80),
+        _PerQuestion(likely, likely * (_INSTRUCTIONS + 2 * page), 120 * likely),
+        _PerQuestion(max_steps, most, 400 * max_steps),
     )
 
 

@@ -1,5 +1,7 @@
-"""What a result depends on, as a fingerprint; and the limits of a question, on which it does not
-unless one of them stopped it."""
+"""The fingerprint of what a result depends on.
+
+The limits of a question are left out: a result depends on one only if it stopped the run.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ _SETTING_OF: dict[Limit, str] = {
     "time": "timeout",
 }
 _LEFT_OUT = ("endpoint", *_SETTING_OF.values())
-"""Where a model is served does not make it another one, and a limit that stopped nothing changes
-nothing; a result that one did stop says so itself (`stopped_at`)."""
+"""The same model at another endpoint is the same model, and a limit matters only if it stopped the
+run; the result says so then (`Result.stopped_at`)."""
 
 
 def fingerprint(question: str, settings: Mapping[str, object], content_hash: str) -> str:
@@ -37,7 +39,7 @@ def changed_parts(before: str, now: str) -> tuple[str, ...]:
 
 
 def question_limit(limit: Limit, settings: Mapping[str, object]) -> float | None:
-    """How many steps, tokens, USD or seconds one question may take; None is no limit."""
+    """The value of a question's limit, in steps, tokens, USD or seconds; None is no limit."""
     value = settings.get(_SETTING_OF[limit])
     return value if isinstance(value, int | float) else None
 

@@ -1,4 +1,4 @@
-"""How a question is graded: its answer against what its questions file expects."""
+"""Grades an answer against what the questions file expects."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """How a question passes, and when the batch does."""
+    """When a question passes, and when the batch does."""
 
     metric: Metric = "f1"
     pass_at: float = 0.6
-    """The least score by `metric` with which a question passes."""
+    """The lowest score by `metric` with which a question passes."""
     fail_under: float | None = None
-    """The least mean with which the batch does."""
+    """The lowest mean with which the batch passes."""
 
 
 def graded(result: Result, question: Question, grading: Grading) -> Result:
-    """`result` scored against what `question` expects now, which takes the place of what it
-    expected before."""
+    """`result` scored against what `question` expects now, in place of what it expected before."""
     given = GivenQuestion.of(question)
     current = replace(result, given=given, scores=Scores(), unasked=False)
     if not current.is_judged:
@@ -47,7 +46,7 @@ def graded(result: Result, question: Question, grading: Grading) -> Result:
 
 
 def score(answer: Answer, question: Question) -> Scores:
-    """The answer's score by each metric; None where nothing is expected."""
+    """The scores of an answer by each metric; None where nothing is expected."""
     said = answer.answer if answer.status in _WITH_TEXT else ""
     citations, pages = answer.citations, question.expected_pages
     documents = question.expected_documents

@@ -20,9 +20,8 @@ _LONGEST_MESSAGE = 300
 def write_junit(path: Path, batch: FinishedBatch) -> None:
     """Write one test case for each question, in their order.
 
-    A wrong answer is a failure; a fault of the model or its endpoint is an error, and so is a
-    question that was asked without a new result; what was not asked is skipped. Questions of which
-    nothing is expected pass.
+    A wrong answer is a failure; a model error is an error, and so is a question that was asked but
+    has no new result; a question that was not asked is skipped. One without expectations passes.
 
     Raises:
         UserError: the file cannot be written.
@@ -62,7 +61,7 @@ def _properties(suite: ET.Element, summary: BatchSummary) -> None:
 
 
 def _case(question: Question, batch: FinishedBatch) -> ET.Element:
-    """The test case of a question; it has a child that says so unless the question passed."""
+    """The test case of a question; unless it passed, a child element says why not."""
     result = batch.result_of(question.id)
     # Servers know a test by class and name: both stay as they are when the answer changes.
     kind = legal_xml(question.tags[0] if question.tags else "questions").replace(".", "_")

@@ -1,4 +1,4 @@
-"""The questions file of a batch: one JSON object a line, checked whole before anything is spent."""
+"""The questions file of a batch: one JSON object a line, all checked before anything is spent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from docpager.errors import NothingToDo, UserError
 from docpager.types import AnswerStatus, JSONValue, PageRef
 
 LONGEST_LINE = 1_000_000
-"""Characters; a question that no window holds is refused later, with the window's own bound."""
+"""Bytes; a question too long for the model is refused later, with the size of its window."""
 _MOST_SHOWN = 5
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
@@ -42,12 +42,12 @@ RESULT_KEYS = frozenset(
         "unasked",
     }
 )
-"""What a line of results holds of its own, and a question's line may not."""
+"""The keys of a result's line that a question's line must not use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with what is expected of its answer."""
+    """A question and what is expected of its answer."""
 
     id: str
     """Unique in its file; the line's number where the line gives none."""
@@ -55,13 +55,13 @@ class Question:
     line: int
     """1-based."""
     expected: tuple[str, ...] = ()
-    """Accepted answers, of which one is enough."""
+    """Accepted answers; one of them is enough."""
     expected_documents: tuple[str, ...] = ()
     expected_pages: tuple[PageRef, ...] = ()
     expected_status: AnswerStatus | None = None
     tags: tuple[str, ...] = ()
     given: Mapping[str, JSONValue] = field(default_factory=dict)
-    """The line as it was given, without question and id: it is passed through to the results."""
+    """The line as given, without question and id; it is passed through to the results."""
     file: str = ""
     """The name of its file."""
 
@@ -105,7 +105,7 @@ class _Line(BaseModel):
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """Every question of the file, in order; a byte order mark and blank lines are passed over.
+    """Every question of the file, in order; a byte order mark and blank lines are skipped.
 
     Raises:
         UserError: a line is no question, or an id is used twice; each is `FILE:LINE: what`.

@@ -1,4 +1,4 @@
-"""Keeps what came of each question as a graded result."""
+"""Turns the outcome of each question into a graded result in the file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Recorder:
         """Why the old answer of a question still counts, by its id."""
 
     def keep(self, question: Question, outcome: RunOutcome) -> Result:
-        """Keep the outcome of a question; returns its result."""
+        """Write the outcome of a question; returns its result."""
         answer = outcome.answer
         # An answer that the budget of the batch broke off is asked again with a larger one.
         skipped = outcome.refused_by if answer.status == "budget" else None
@@ -39,7 +39,7 @@ class Recorder:
         return result
 
     def skip(self, question: Question, limit: Limit) -> str | None:
-        """Keep that a question was not asked; if its old answer stays instead, why."""
+        """Record that a question was not asked; returns why if its old answer is kept instead."""
         entry = self._results.entries.get(question.id)
         if entry is None:
             nothing = no_answer(question, self._model, "")
@@ -57,7 +57,7 @@ class Recorder:
         return graded(result, question, self._grading)
 
     def _stopped_at(self, outcome: RunOutcome) -> float | None:
-        """The value of the question's own limit that stopped it, if none of the batch did."""
+        """The value of the question's own limit that stopped it; None if none of its own did."""
         limit = outcome.answer.stopped_by
         if limit is None or limit == outcome.refused_by:
             return None
@@ -65,7 +65,7 @@ class Recorder:
 
 
 def no_answer(question: Question, model: ModelInfo, error: str) -> Answer:
-    """The answer of status `model_error` to a question that no run answered."""
+    """An answer of status `model_error`, for a question that no run answered."""
     return Answer(
         run_id="",
         question=question.text,

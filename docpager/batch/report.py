@@ -39,7 +39,7 @@ _USER_KINDS = ("pressure", "nudge", "failure", "upload", "summary")
 
 
 def write_report(path: Path, batch: FinishedBatch) -> None:
-    """Write the report of all questions of a batch in their order, those without a result too.
+    """Write the report of all selected questions in order, also of those without a result.
 
     Raises:
         UserError: the file cannot be written.
@@ -66,13 +66,13 @@ class _Report:
 
     batch: FinishedBatch
     pages: dict[str, str] = field(default_factory=dict)
-    """The texts that citations point into, by document and page."""
+    """The texts that citations point into, by `DOCUMENT#PAGE`."""
     ran: list[Answer] = field(default_factory=list)
     """The answers of questions that were asked."""
     model: str = ""
 
     def row(self, question: Question) -> dict[str, JSONValue]:
-        """What the page shows of a question."""
+        """The row of a question."""
         result, why = self.batch.result_of(question.id), self.batch.failed.get(question.id)
         why = self.batch.not_asked.get(question.id, why)
         row = _row_without_result(question) if result is None else self._row(question, result)
@@ -216,8 +216,11 @@ def _location(citation: Citation) -> str:
 
 
 def quote_span(quote: str, text: str) -> tuple[int, int] | None:
-    """Where the quote stands in the text, in UTF-16 units as JavaScript counts; line breaks,
-    hyphens at line ends and the kinds of quotation marks do not matter."""
+    """Start and end of the quote in the text, in UTF-16 units as JavaScript counts.
+
+    Line breaks, hyphens at line ends and the kind of quotation marks may differ. None if the quote
+    is not found.
+    """
     words = quote.split()
     if not words:
         return None
@@ -241,7 +244,7 @@ def _units(text: str) -> int:
 
 
 def timeline(events: Sequence[Event]) -> list[JSONValue]:
-    """A run as its searches, pages read, notes, warnings and flushes, in order."""
+    """The searches, pages read, notes, warnings and flushes of a run, in order."""
     shown: list[dict[str, JSONValue]] = []
     calls: list[dict[str, JSONValue]] = []
     for event in events:
@@ -331,7 +334,7 @@ def _histogram(title: str, values: Sequence[float]) -> tuple[str, str]:
 
 
 def _svg(labels: Sequence[str], values: Sequence[float | None], most: float | None = None) -> str:
-    """A bar chart as inline SVG; its colours are those of the page, light or dark."""
+    """A bar chart as inline SVG, in the colours of the page, light or dark."""
     pygal = _pygal()
     from pygal.style import Style
 
@@ -364,12 +367,12 @@ def _svg(labels: Sequence[str], values: Sequence[float | None], most: float | No
     )
     chart.x_labels = list(labels)
     chart.add("", list(values))
-    # What the library says of itself would name places on the network.
+    # The library's comments about itself contain URLs; the report must not.
     return re.sub(r"<!--.*?-->", "", str(chart.render(is_unicode=True)), flags=re.S)
 
 
 def _pygal() -> Any:
-    """The library, without the hook for maps of other packages that it puts into every import."""
+    """Import pygal, without the hook for map plugins that it adds to every later import."""
     import pygal
 
     hook = pygal.PluginImportFixer

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """An answer's score by each metric, in the order of `METRICS`, in [0, 1].
+    """The scores of an answer by each metric, in the order of `METRICS`, in [0, 1].
 
     None where nothing was expected, or where there was no answer to judge.
     """
@@ -43,7 +43,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class GivenQuestion:
-    """What a questions file says of a question, as its result repeats it."""
+    """The line of a question in its file, as its result repeats it."""
 
     id: str
     tags: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class GivenQuestion:
 
     @classmethod
     def of(cls, question: Question) -> GivenQuestion:
-        """What the result of `question` repeats of it."""
+        """The part of `question` that its result repeats."""
         fields = {"expected": question.given.get("expected"), **question.given}
         fields.pop("tags", None)
         return cls(question.id, question.tags, question.expected_status, fields)
@@ -71,14 +71,14 @@ class Result:
     given: GivenQuestion
     answer: Answer
     fingerprint: str
-    """What the answer depends on; see `fingerprint`."""
+    """Identifies what the answer depends on; see `batch.fingerprint`."""
     scores: Scores = Scores()
     skipped: Limit | None = None
     """The limit of the batch for which the question was not asked, or was cut short."""
     stopped_at: float | None = None
     """The value of the question's own limit that stopped it."""
     unasked: bool = False
-    """Whether the questions file does not hold the question any more."""
+    """Whether the question has been removed from its file."""
 
     @property
     def id(self) -> str:
@@ -97,7 +97,7 @@ class Result:
         return expected is not None and self.answer.status == expected
 
     def value(self, metric: Metric) -> float | None:
-        """What the question counts for in the mean of `metric`; None where it is not scored.
+        """The value of the question in the mean of `metric`; None where it is not scored.
 
         A question of which only a status is expected counts 1 with that status, else 0.
         """
@@ -117,7 +117,7 @@ class Result:
         skipped: Limit | None = None,
         stopped_at: float | None = None,
     ) -> Result:
-        """The result of `question`, not scored yet; seconds are rounded as the file has them."""
+        """The result of `question`, not scored yet; seconds are rounded as in the file."""
         rounded = replace(answer, elapsed_s=round(answer.elapsed_s, 3))
         return cls(
             GivenQuestion.of(question),

@@ -1,7 +1,7 @@
 """A result as one line of JSON, written and read back here and nowhere else.
 
-Files are edited by hand, merged, or come from other programs: every line is checked, so that
-whoever takes a `Result` need not expect anything else.
+Files are edited by hand, merged, or come from other programs: every line is checked here, so that
+no user of a `Result` has to.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def result_line(result: Result) -> bytes:
 
 
 def unasked_line(line: bytes) -> bytes:
-    """The line of a result, marked as that of a question which its file does not hold any more.
+    """The line of a result, marked as that of a question that was removed from its file.
 
-    Nobody grades it again, so all that it holds is kept, also what a `Result` has no field for.
+    It is not graded again, and keeps also keys that a `Result` has no field for.
     """
     return _encoded({**decoded_object(line), "unasked": True})
 
@@ -69,7 +69,7 @@ def scores_record(scores: Scores) -> dict[str, JSONValue]:
 
 
 def _as_given(value: Any, check: Callable[[Any], float]) -> Any:
-    """Check a number, and keep it: an integer is written again as one."""
+    """Check a number and keep it as given: an integer is written as an integer again."""
     check(value)
     return value
 
@@ -134,7 +134,7 @@ class _Line(_Part):
 
 
 _NOT_FIELDS = RESULT_KEYS | {"question", "id", "tags"}
-"""Keys of a line that are not among `GivenQuestion.fields`."""
+"""The keys of a line that do not belong to `GivenQuestion.fields`."""
 
 
 def read_result(line: bytes) -> Result:
@@ -201,7 +201,7 @@ def _answer(read: _Line) -> Answer:
 
 
 def _scores(given: dict[str, bool | float | None]) -> Scores:
-    """The scores that a line holds; a metric that it does not have is None."""
+    """The scores on a line; a metric that is missing is None."""
     passed = given.get("passed")
     values: dict[str, Any] = {metric: given.get(metric) for metric in METRICS}
     return Scores(**{**values, "passed": passed if isinstance(passed, bool) else None})

@@ -28,8 +28,10 @@ except ImportError:  # Windows has no advisory locks
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept in memory of a line: what decides whether its question is asked again, and
-    where in the file it is."""
+    """The part of a line that is kept in memory: whether its question is asked again depends on it.
+
+    `offset` and `length`, in bytes, say where the line is.
+    """
 
     status: AnswerStatus
     skipped: Limit | None
@@ -146,8 +148,8 @@ class ResultsFile:
     ) -> None:
         """Write the file anew: the results of `ids`, each `revised`, in that order.
 
-        Results of other questions were paid for too: they follow, marked as not asked. The new
-        file replaces the old one atomically.
+        Results of removed questions were paid for too: they follow, marked `unasked`. The new file
+        replaces the old one atomically.
         """
         partial = self._target.with_name(f".{self._target.name}.{os.getpid()}")
         entries: dict[str, Entry] = {}
@@ -190,7 +192,7 @@ class ResultsFile:
             ) from error
 
     def _load(self) -> int:
-        """Index the lines, and cut off a torn last one; returns where the next one goes."""
+        """Index the lines and cut off a torn last one; returns the offset of the next line."""
         at = 0
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
@@ -264,7 +266,7 @@ def _without_nul(line: bytes) -> bytes:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether it begins as results do, and breaks off."""
+    """Whether the line begins like a result and breaks off."""
     begin = b'{"schema": 1, "run_id": "'
     if not line.startswith(begin[: len(line)]):
         return False
@@ -282,7 +284,7 @@ def _write_all(file: int, content: bytes, offset: int) -> None:
 
 
 def _require_rewritable(path: Path, target: Path) -> None:
-    """Results are put in order by a new file in the old one's place: that must be possible."""
+    """Require that a new file can replace the old one, as `rewrite` does."""
     if target.exists() and not target.is_file():
         kind = "a folder" if target.is_dir() else "a device or a pipe"
         raise UserError(

@@ -2,8 +2,8 @@
 
     questions - results that are there -> [ ask while the budget lasts -> keep ]* -> end
 
-One thread schedules and writes; the others ask. A fault at one question is its own result; what
-would meet all of them (archive, quota, disk) stops the batch, and what is finished is kept.
+One thread schedules and writes; the others ask. An error at one question is its own result; an
+error that would meet all of them (archive, quota, disk) stops the batch; finished results are kept.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from docpager.errors import BudgetReached, DocpagerError, Limit, ModelError
 from docpager.models.cache import NotRecorded
 from docpager.models.throttle import WaitInterrupted
 
-MOST_FAULTS_IN_A_ROW = 10
-"""Questions that fail one after the other, none succeeding, before the endpoint is given up."""
+MOST_ERRORS_IN_A_ROW = 10
+"""Consecutive questions that fail before the batch stops and blames the endpoint."""
 
 OnResult = Callable[[int, int, Result], None]
 """Called with each result: how many are finished, of how many, and the result."""
 
 
 class Interrupt:
-    """How often someone has asked the batch to stop: once = finish what runs, twice = at once."""
+    """Counts requests to stop: after one, running questions finish; after two, nothing does."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def __call__(self, *_: object) -> None:
-        """Ask once more: a signal handler, and no more than that."""
+        """Request a stop; usable as a signal handler."""
         self.count += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What reaches into a batch from outside while it runs."""
+    """How the outside interacts with a running batch."""
 
     interrupt: Interrupt
     refused: Callable[[], str | None]
-    """Why the endpoint will refuse all further calls, if it will."""
+    """Returns why the endpoint will refuse all further calls; None if it will not."""
     on_result: OnResult
 
 
@@ -58,15 +58,15 @@ class BatchEnd:
     asked: int = 0
     interrupted: bool = False
     stopped: DocpagerError | None = None
-    """What ended it before its last question."""
+    """The error that ended it early."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """By id, why a question that was asked has no new result."""
     not_asked: Mapping[str, str] = field(default_factory=dict)
-    """By id, why a question that was to be asked again keeps its old answer."""
+    """By id, why a question was not asked again and keeps its old answer."""
 
 
 class Scheduler:
-    """Asks questions in their order, `jobs` at a time, and keeps each result as it comes."""
+    """Asks questions in order, `jobs` at a time, and keeps each result as it finishes."""
 
     def __init__(
         self,
@@ -85,14 +85,15 @@ class Scheduler:
         self._hooks = hooks
         self._jobs = jobs
         self._asked = 0
-        self._faults = 0
+        self._errors = 0
+        """Model errors since the last answer."""
         self._limit: Limit | None = None
         self._stopped: DocpagerError | None = None
         self._failed: dict[int, tuple[str, DocpagerError]] = {}
-        """By its line, the id of a question and the error that ended the batch at it."""
+        """By line: the id of a question and the error that ended the batch at it."""
 
     def run(self) -> BatchEnd:
-        """Ask all of them, unless a limit, an error or an interrupt ends it before."""
+        """Ask all questions, unless a limit, an error or an interrupt ends the batch early."""
         interrupt = self._hooks.interrupt
         try:
             while interrupt.count < 2:
@@ -107,9 +108,9 @@ class Scheduler:
         return self._end()
 
     def _start_questions(self) -> None:
-        """Start what has room; remember the limit that leaves none for the next question.
+        """Start as many questions as fit; remember the limit that the next one would exceed.
 
-        While something runs the verdict waits: what it takes is known when it is finished.
+        While questions run, the decision waits for what they really take.
         """
         if self._hooks.interrupt.count or self._stopped or self._limit:
             return
@@ -123,7 +124,7 @@ class Scheduler:
     def _take(self, done: Finished) -> None:
         outcome = done.outcome
         if isinstance(outcome, WaitInterrupted):
-            return  # as if it had never been asked
+            return  # it counts as not asked
         if isinstance(outcome, DocpagerError):
             self._stopped = self._stopping_error(done.question, outcome)
             return
@@ -137,11 +138,11 @@ class Scheduler:
         self._asked += 1
         self._allowance.take(done.seconds)
         failed = outcome.answer.status == "model_error"
-        self._faults = self._faults + 1 if failed else 0
+        self._errors = self._errors + 1 if failed else 0
         self._hooks.on_result(self._asked, self._total, result)
 
     def _stopping_error(self, question: Question, error: DocpagerError) -> DocpagerError:
-        """What stops the batch: of several, the same whichever question was quicker."""
+        """The error that stops the batch; of several, that of the first question in the file."""
         if isinstance(error, NotRecorded):
             error = NotRecorded(f"{question.id}: {error}")
         self._failed[question.line] = (question.id, error)
@@ -151,9 +152,9 @@ class Scheduler:
         refused = self._hooks.refused()
         if refused is not None:
             return ModelError(f"{refused} The batch was stopped; run it again when that is mended.")
-        if self._faults >= MOST_FAULTS_IN_A_ROW:
+        if self._errors >= MOST_ERRORS_IN_A_ROW:
             return ModelError(
-                f"{self._faults} questions in a row failed at the model. The batch was stopped: "
+                f"{self._errors} questions in a row failed at the model. The batch was stopped: "
                 "see their errors, mend the endpoint and run it again with --retry-errors."
             )
         return None
@@ -173,7 +174,7 @@ class Scheduler:
 
 
 def _not_redone_error(not_redone: Mapping[str, str], limit: Limit | None) -> DocpagerError | None:
-    """The error that says that old answers stand for questions that were to be asked again."""
+    """The error that names the questions that were not redone and keep their old results."""
     if not not_redone:
         return None
     first, why = next(iter(not_redone.items()))

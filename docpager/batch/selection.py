@@ -1,4 +1,4 @@
-"""Which questions of a batch are asked: those without a result that stands."""
+"""Which questions of a batch are asked: those without a valid result."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from docpager.batch.results import Entry, ResultsFile
 from docpager.errors import UserError
 
 _LONG_QUESTION = 1000
-"""Characters; a shorter question is too long for no window."""
+"""Characters; shorter questions fit into every window and are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which of the questions are asked: those without a result, and those that are named here."""
+    """Which questions are asked: those without a result, and those selected here."""
 
     tags: tuple[str, ...] = ()
     """Only questions that have one of these."""
     retry_errors: bool = False
+    """Also questions whose result is a model error."""
     redo: bool = False
+    """Also questions that have an answer."""
 
     def has(self, question: Question) -> bool:
-        """Whether the question has one of the tags, if there are any."""
+        """Whether the question has one of `tags`; True if there are none."""
         return not self.tags or not frozenset(self.tags).isdisjoint(question.tags)
 
     def opens(self, entry: Entry | None, settings: Mapping[str, object]) -> bool:
-        """Whether a selected question with that result is asked; `settings` have its limits."""
+        """Whether a selected question with this result is asked; `settings` hold its limits."""
         if self.redo or entry is None or entry.skipped is not None:
             return True
         if entry.has_larger_limit(settings):
@@ -52,7 +54,7 @@ def select(
     if outdated and not selection.redo:
         raise _outdated_error(outdated, results)
     if outdated:
-        # A redo that ended early resumes: what it redid is not paid for again.
+        # A redo that ended early resumes: what it has redone is not paid for again.
         selection = replace(selection, redo=False, retry_errors=True)
     asked = tuple(
         question
@@ -70,7 +72,7 @@ def open_questions(
     selection: Selection,
     settings: Mapping[str, object],
 ) -> tuple[Question, ...]:
-    """The selected questions without a result that stands; `settings` have a question's limits."""
+    """The selected questions without a valid result; `settings` hold a question's limits."""
     return tuple(
         question
         for question in questions
@@ -79,7 +81,7 @@ def open_questions(
 
 
 def unasked_notice(questions: Sequence[Question], results: ResultsFile) -> str | None:
-    """A message about results whose questions are not in the file any more, if there are any."""
+    """A message about results whose questions were removed from the file; None without any."""
     others = results.ids_except(question.id for question in questions)
     if not others:
         return None
@@ -115,7 +117,7 @@ def _check_lengths(questions: Sequence[Question], answerer: Answerer) -> None:
 def _outdated(
     questions: Sequence[Question], results: ResultsFile, answerer: Answerer
 ) -> dict[str, tuple[str, ...]]:
-    """By id, the answers made with another question, model, settings or archive: which of these."""
+    """By id, what changed since an answer was made: question, settings, model or archive."""
     settings = answerer.settings
     found: dict[str, tuple[str, ...]] = {}
     for question in questions:

@@ -1,4 +1,4 @@
-"""What a batch amounts to: counts, scores in all and by tag, cost, and the worst questions."""
+"""The summary of a batch: counts, mean scores overall and by tag, cost, the worst questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORST = 10
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A mean, and over how many questions; None over none."""
+    """A mean and the number of questions it is over; None over none."""
 
     mean: float | None
     n: int
@@ -28,7 +28,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The questions of one tag, or all."""
+    """The questions of one tag, or all of them."""
 
     questions: int
     passed: int
@@ -38,7 +38,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A question that did not pass."""
+    """A question that failed."""
 
     id: str
     question: str
@@ -53,43 +53,43 @@ class BatchSummary:
     """The outcome of a batch: what `docpager batch --json` prints and `--summary` writes."""
 
     questions: int
-    """Selected, whether or not they have a result."""
+    """How many are selected, with a result or without."""
     statuses: dict[str, int]
     errors: int
-    """Results that are faults of the model or its endpoint."""
+    """Results of status `model_error`."""
     skipped: int
-    """Left for the budget of the batch."""
+    """Not asked, or cut short, because the budget of the batch was used up."""
     missing: int
-    """Without any result: the batch was stopped before."""
+    """Without a result, because the batch stopped earlier."""
     groups: dict[str, Group]
     """By tag; `all` comes first."""
     metric: Metric
     pass_at: float
     mean: Score
-    """Of `metric`, where a question of which only a status is expected counts 1 or 0."""
+    """Of `metric`; a question for which only a status is expected counts 1 or 0."""
     fail_under: float | None
     worst: tuple[Worst, ...]
-    """At most ten that did not pass, the worst first."""
+    """At most ten questions that failed, the worst first."""
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float | None
     asked: int = 0
-    """Questions that this run asked; the others were done before."""
+    """Questions asked in this run; the others had been answered before."""
     calls: int = 0
-    """Model calls that this run made; the others came from the cache."""
+    """Model calls made in this run; the others came from the cache."""
     retries: int = 0
     fewest_at_once: int = 0
-    """What the number of calls in flight was brought down to."""
+    """The fewest calls in flight to which the throttle went down."""
     elapsed_s: float = 0.0
     interrupted: bool = False
     stopped: str | None = None
-    """Why the batch was stopped before its end, in words."""
+    """Why the batch stopped early, in words."""
     stop_code: int = 0
-    """The exit code of that cause."""
+    """The exit code of what stopped it; 0 if nothing did."""
 
     @property
     def below_threshold(self) -> bool:
-        """Whether the mean is below the one that was asked for."""
+        """Whether the mean is below `fail_under`."""
         mean = self.mean.mean
         return self.fail_under is not None and (mean is None or mean < self.fail_under)
 
@@ -107,7 +107,7 @@ class BatchSummary:
 
 
 def summarise(results: Iterable[Result], *, questions: int, grading: Grading) -> BatchSummary:
-    """Counts and means over the results of the selected questions, which are read once.
+    """Count and average the results of the selected questions, iterating once.
 
     Args:
         questions: How many were selected, with a result or without.
@@ -134,7 +134,7 @@ def summarise(results: Iterable[Result], *, questions: int, grading: Grading) ->
 
 
 class _Sums:
-    """What the results amount to so far."""
+    """Running sums over the results."""
 
     def __init__(self, metric: Metric) -> None:
         self._metric = metric
@@ -212,7 +212,7 @@ def summary_record(summary: BatchSummary) -> dict[str, JSONValue]:
 
 
 class _GroupSums:
-    """What the results of one tag amount to so far."""
+    """Running sums over the results of one tag."""
 
     def __init__(self) -> None:
         self._questions = self._passed = self._failed = 0

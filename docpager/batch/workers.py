@@ -1,4 +1,4 @@
-"""Threads that ask: questions go in, outcomes come out as they finish."""
+"""The threads that ask: questions go in, outcomes come out as they finish."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from docpager.errors import DocpagerError, UserError
 from docpager.protocols import Clock
 
 POLL_S = 0.1
-"""How long `finished` waits before it gives its caller the chance to look at something else."""
+"""How long `finished` waits, so that its caller can look at the interrupt in between."""
 
 
 class Finished(NamedTuple):
-    """A question that a worker is done with."""
+    """A finished question."""
 
     question: Question
     outcome: RunOutcome | DocpagerError
-    """An error concerns all questions, not this one alone."""
+    """An error would meet all other questions too."""
     seconds: float
 
 
 class Workers:
-    """A pool of threads that grows as it is given work; `running` counts what is in it."""
+    """A pool of threads that grows on demand; `running` counts the questions in it."""
 
     def __init__(self, answerer: Answerer, clock: Clock) -> None:
         self._answerer = answerer
@@ -37,7 +37,7 @@ class Workers:
         self.running = 0
 
     def ask(self, question: Question) -> None:
-        """Have a thread answer the question."""
+        """Hand the question to a thread."""
         if len(self._threads) <= self.running:
             thread = threading.Thread(target=self._work, daemon=True, name="docpager-batch")
             self._threads.append(thread)
@@ -55,7 +55,7 @@ class Workers:
         return done
 
     def stop(self, *, at_once: bool) -> None:
-        """End the threads; what still runs is waited for only briefly, and not at all at once."""
+        """End the threads; waits briefly for running questions, and with `at_once` not at all."""
         for _ in self._threads:
             self._inbox.put(None)
         if not at_once:

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from docpager.batch.result import Result
     from docpager.batch.summary import BatchSummary
 
-_LEFT_OVER = 120
+_ANSWER_WIDTH = 120
 """Characters of an answer in a list."""
 
 
 class BatchProgress:
-    """Says how a batch goes on standard error: a line a result where a person watches or asks for
-    it, else one every ten seconds."""
+    """Reports progress on standard error: a line for each result on a terminal or on request, else
+    one line every ten seconds."""
 
     LINE_EVERY = 10.0
 
@@ -37,7 +37,7 @@ class BatchProgress:
         pass
 
     def __call__(self, done: int, total: int, result: Result) -> None:
-        """`done` of `total` questions are finished, the last of them with this result."""
+        """Report that `done` of `total` questions are finished, the last one with this result."""
         if not self._shown:
             return
         now = time.monotonic()
@@ -58,7 +58,7 @@ def _passed_word(result: Result) -> str:
 
 
 def summary_line(summary: BatchSummary) -> str:
-    """The outcome of a batch on one line."""
+    """The summary of a batch on one line."""
     everything = summary.groups["all"]
     parts = [
         f"{summary.questions} questions: {everything.passed} passed, {everything.failed} failed"
@@ -78,7 +78,7 @@ def summary_line(summary: BatchSummary) -> str:
 
 
 def summary_text(summary: BatchSummary) -> str:
-    """A table of scores for each tag and in all, then the worst questions."""
+    """A table of scores by tag and overall, then the worst questions."""
     metrics = [name for name, score in summary.groups["all"].scores.items() if score.n]
     rows = [["", "n", "passed", *(name.replace("_", " ") for name in metrics)]]
     for tag, group in summary.groups.items():
@@ -94,7 +94,7 @@ def summary_text(summary: BatchSummary) -> str:
             expected = " / ".join(str(item) for item in one.expected)
         said = " ".join(one.answer.split()) or one.status
         head = f"  {one.id} ({summary.metric} {one.value:.2f}): {' '.join(one.question.split())}"
-        lines += [head, f"    said {cut(said, _LEFT_OVER)!r}, expected {expected!r}"]
+        lines += [head, f"    said {cut(said, _ANSWER_WIDTH)!r}, expected {expected!r}"]
     return printable("\n".join(lines))
 
 
@@ -110,7 +110,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def estimate_text(found: Estimate) -> str:
-    """What a batch may take, before it is asked."""
+    """An estimate as a table."""
     rows = [["", "low", "likely", "high"]]
     for name, known, form in (
         ("calls", found.calls, ",.0f"),
@@ -128,7 +128,7 @@ def estimate_text(found: Estimate) -> str:
 
 
 def comparison_text(found: Comparison) -> str:
-    """What got worse, what got better, what changed, and the numbers."""
+    """A comparison: the numbers, then what got worse, better, or changed."""
     from docpager.batch.comparison import number_rows, titled
 
     lines = _columns([["", "before", "after", "change"], *map(list, number_rows(found))])
@@ -145,4 +145,4 @@ def comparison_text(found: Comparison) -> str:
 
 
 def _one_line(text: str) -> str:
-    return cut(" ".join(text.split()), _LEFT_OVER)
+    return cut(" ".join(text.split()), _ANSWER_WIDTH)

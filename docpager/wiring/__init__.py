@@ -29,7 +29,7 @@ from docpager.wiring.endpoints import (
 )
 from docpager.wiring.ingests import IngestProgress, RecognitionProgress, ingest_into, worker_count
 from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner, silent
-from docpager.wiring.runner import QuestionRunner, SharedLimits, question_bounds
+from docpager.wiring.runner import QuestionRunner, SharedLimits
 from docpager.wiring.stores import (
     EMPTY,
     open_store,
@@ -71,7 +71,6 @@ __all__ = [
     "open_store",
     "price_of",
     "probed_identity",
-    "question_bounds",
     "remove_documents",
     "remove_weights",
     "required_price",

@@ -1,4 +1,4 @@
-"""A batch: its files checked and opened, its questions asked, its end reported."""
+"""Wires a batch: checks and opens its files, asks its questions, calls its subscribers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from docpager.errors import NothingToDo, UserError
 from docpager.wiring.chats import UNKNOWN_WINDOW, known_window, model_name
 from docpager.wiring.endpoints import is_embedded, price_of, required_price
 from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner
-from docpager.wiring.runner import SharedLimits, question_bounds
+from docpager.wiring.runner import SharedLimits, question_limits
 
 if TYPE_CHECKING:
     from docpager.batch.allowance import BatchLimits
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from docpager.wiring.runner import QuestionRunner
 
 JOBS = 4
-"""Questions at once, unless the model is the embedded one, which answers one at a time."""
+"""Questions at once; the embedded model answers one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFiles:
-    """The files of a batch; reports are written where they are named."""
+    """The files of a batch; only the reports that are named are written."""
 
     questions: Path
     results: Path
@@ -48,12 +48,12 @@ class BatchFiles:
 
     @property
     def reports(self) -> dict[str, Path | None]:
-        """The reports by their options."""
+        """The reports by the options that name them."""
         named = {"--junit-xml": self.junit_xml, "--summary": self.summary}
         return {**named, "--report": self.report}
 
     def subscribers(self) -> Iterator[Subscriber]:
-        """What is called with the finished batch, in order."""
+        """Called with the finished batch, in order."""
         if self.junit_xml is not None:
             from docpager.batch.junit import write_junit
 
@@ -89,7 +89,7 @@ def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> Batch
     from docpager.batch.results import ResultsFile
     from docpager.batch.selection import open_questions, select, unasked_notice
 
-    # A session would make answers depend on the order in which they come.
+    # With a session, answers would depend on the order of the questions.
     config = replace(config, session=None, trace=None)
     clock = SystemClock()
     began = clock.monotonic()
@@ -100,7 +100,7 @@ def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> Batch
     shared = _shared_limits(config, options, clock, began)
     with ExitStack() as opened:
         results = opened.enter_context(ResultsFile(files.results))
-        if open_questions(questions, results, options.selection, question_bounds(config)):
+        if open_questions(questions, results, options.selection, question_limits(config)):
             load_ahead(config)
         runner = opened.enter_context(open_runner(config, shared))
         chosen, asked = select(questions, results, options.selection, runner)
@@ -129,7 +129,7 @@ def estimate_batch(
     *,
     selection: Selection | None,
 ) -> Estimate:
-    """What asking the questions without a result may take; see `Archive.estimate`."""
+    """Estimate what the questions without a result take; see `Archive.estimate`."""
     from docpager.batch.questions import read_questions
     from docpager.batch.results import Entry, read_results
     from docpager.batch.selection import Selection
@@ -140,7 +140,7 @@ def estimate_batch(
         raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}.")
     path = Path(results) if results is not None else None
     found = read_results(path) if path is not None and path.exists() else {}
-    limits = question_bounds(config)
+    limits = question_limits(config)
     done = [
         found[one.id]
         for one in chosen
@@ -282,7 +282,7 @@ def _estimate(config: Config, count: int, done: Sequence[Result]) -> Estimate:
 
 
 def _with_estimate(limits: BatchLimits, config: Config, count: int) -> BatchLimits:
-    """The limits with what a question is likely to take, until some are finished."""
+    """The limits with the estimate for one question, used until one is finished."""
     if not count:
         return limits
     found = _estimate(config, 1, [])
@@ -294,7 +294,7 @@ def _with_estimate(limits: BatchLimits, config: Config, count: int) -> BatchLimi
 
 
 def _rewrite(questions: Sequence[Question], results: ResultsFile, grading: Grading) -> None:
-    """Put the results in the order of the questions, graded by what is expected now."""
+    """Write the results in the order of the questions, graded by what is expected now."""
     from docpager.batch.grading import graded
 
     by_id = {question.id: question for question in questions}

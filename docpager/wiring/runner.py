@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """What the questions of a batch share beside archive and model."""
+    """What the questions of a batch share besides the archive and the model."""
 
     throttle: Throttle
     budget: SharedBudget
@@ -189,14 +189,14 @@ def _run_settings(config: Config, info: ModelInfo, embedder: Embedder) -> dict[s
         "endpoint": info.endpoint,
         "tool_mode": info.tool_mode,
         "context_window": info.context_window,
-        **question_bounds(config),
+        **question_limits(config),
         "seed": config.seed,
         "session": config.session,
         "embedder": embedder.identity.name,
     }
 
 
-def question_bounds(config: Config) -> dict[str, object]:
+def question_limits(config: Config) -> dict[str, object]:
     """The settings that say what one question may take."""
     return {
         "max_steps": config.max_steps,

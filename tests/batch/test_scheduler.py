@@ -16,7 +16,7 @@ from docpager.batch.questions import Question
 from docpager.batch.recorder import Recorder, no_answer
 from docpager.batch.result import Result
 from docpager.batch.results import ResultsFile
-from docpager.batch.run import MOST_FAULTS_IN_A_ROW, BatchEnd, Hooks, Interrupt, Scheduler
+from docpager.batch.run import MOST_ERRORS_IN_A_ROW, BatchEnd, Hooks, Interrupt, Scheduler
 from docpager.batch.workers import Finished, Workers
 from docpager.errors import ArchiveError, DocpagerError, Limit, ModelError, UserError
 from docpager.messages import ModelInfo
@@ -203,7 +203,7 @@ def test_an_interrupt_lets_what_runs_finish_and_asks_nothing_more(results: Resul
 def test_faults_in_a_row_give_the_endpoint_up(results: ResultsFile) -> None:
     names = "abcdefghijkl"
     end = ended(results, Answerer({text_of(name): fault() for name in names}), asked_in(names))
-    assert end.asked == MOST_FAULTS_IN_A_ROW
+    assert end.asked == MOST_ERRORS_IN_A_ROW
     assert isinstance(end.stopped, ModelError) and "--retry-errors" in str(end.stopped)
 
 
