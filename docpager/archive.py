@@ -244,7 +244,12 @@ class Archive:
     # ---- questions
 
     def ask(
-        self, question: str, *, say: wiring.Say = wiring.silent, watchers: Sequence[Trace] = ()
+        self,
+        question: str,
+        *,
+        functions: Sequence[Callable[..., str]] = (),
+        say: wiring.Say = wiring.silent,
+        watchers: Sequence[Trace] = (),
     ) -> Answer:
         """The answer to one question, with citations that were checked against the stored pages.
 
@@ -252,18 +257,24 @@ class Archive:
         exception; one that cannot be made ready to be asked is an exception.
 
         Args:
+            functions: Of your own, for the model to call. The first line of the docstring and the
+                `Args:` describe it, each parameter is a str, bool, int or float, and the text it
+                returns is shown to the model, cut to the room that is free; a FunctionError goes
+                back to the model, any other exception ends the run. A call repeated within a run
+                is not made again while its result is in the model's window.
             say: Called with the model that answers, in a line for people.
             watchers: Traces that receive every event of the run as it happens.
 
         Raises:
-            UserError: the question is empty, or no model is configured.
+            UserError: the question is empty, no model is configured, or a function lacks its
+                description.
             ArchiveError: the archive is missing, locked or damaged.
             NothingToDo: the archive is empty.
             ModelError: the embedded model cannot be loaded.
         """
         runner = self._runner()
         say(runner.introduction)
-        return runner.answer(question, watchers).answer
+        return runner.answer(question, watchers, functions).answer
 
     def batch(
         self,

@@ -9,12 +9,14 @@ answers, refused early endings) is decided here.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from docpager.agent.archival import ArchivalMemory
 from docpager.agent.citations import CitationChecker
 from docpager.agent.executor import Executor
 from docpager.agent.functions import (
+    Function,
     FunctionResult,
     MemoryFunctions,
     ProposedAnswer,
@@ -98,6 +100,7 @@ class Agent:
         clock: Clock,
         trace: Trace,
         run_id: str,
+        own_functions: Sequence[Function] = (),
     ) -> None:
         self._chat = chat
         self._model = model
@@ -109,7 +112,7 @@ class Agent:
         self._clock = clock
         self._trace = trace
         self._run_id = run_id
-        self._specs = function_specs()
+        self._specs = (*function_specs(), *(function.spec for function in own_functions))
         self._progress = _Progress(generation=store.generation)
         self._pages: dict[PageRef, None] = {}
         self._manager = QueueManager(
@@ -145,7 +148,7 @@ class Agent:
             text_cost=text_cost,
         )
         self._executor = Executor(
-            functions=functions_of(functions),
+            functions=functions_of(functions, own_functions),
             queue_manager=self._manager,
             cut=counter.cut,
             judge=self._judge,

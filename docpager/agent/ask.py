@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from docpager.agent.agent import Agent
+from docpager.agent.functions import Function
 from docpager.agent.trace import ForkedTrace, MemoryTrace, Trace, TraceFile
 from docpager.errors import NothingToDo, UserError
 from docpager.memory.session import Session
@@ -59,6 +60,7 @@ def ask(
     max_steps: int,
     clock: Clock,
     runs: RunStore,
+    own_functions: Sequence[Function] = (),
 ) -> Answer:
     """Answer one question over `store`, and leave the trace in the run store whatever happens.
 
@@ -91,6 +93,7 @@ def ask(
             clock=clock,
             trace=trace,
             run_id=run_id,
+            own_functions=own_functions,
         )
         return agent.run(question)
 

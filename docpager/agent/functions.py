@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, wraps
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from docpager.agent.archival import ArchivalMemory
+from docpager.agent.archival import ArchivalMemory, fenced
 from docpager.agent.citations import ProposedCitation
-from docpager.errors import FunctionError
+from docpager.errors import FunctionError, UserError
 from docpager.memory.recall import parse_moment, search_recall
 from docpager.memory.session import Session
 from docpager.memory.working_context import WorkingContext
@@ -28,6 +28,8 @@ from docpager.types import JSONValue, PageRef
 PageNumber: TypeAlias = Annotated[int, Field(ge=0)]
 DocumentPageNumber: TypeAlias = Annotated[int, Field(ge=1)]
 _ARGUMENT = re.compile(r"^\s+(\w+): (.+)$", re.MULTILINE)
+_FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+"""What every endpoint accepts."""
 _ENTRY_CUT = 4
 
 
@@ -238,9 +240,50 @@ FUNCTION_NAMES = (
 _SHOWS_MEMORY = frozenset({"archival_memory_search", "conversation_search", "read_document"})
 
 
-def functions_of(memory: MemoryFunctions) -> dict[str, Function]:
-    """The functions by name, in the order in which they are offered."""
-    return {name: replace(_function(name), call=getattr(memory, name)) for name in FUNCTION_NAMES}
+_OWN_TYPES = (str, bool, int, float)
+
+
+def functions_of(memory: MemoryFunctions, own: Sequence[Function] = ()) -> dict[str, Function]:
+    """The functions by name, in the order in which they are offered: the user's `own` last."""
+    found = {name: replace(_function(name), call=getattr(memory, name)) for name in FUNCTION_NAMES}
+    return found | {function.spec.name: function for function in own}
+
+
+def own_functions(calls: Sequence[Callable[..., str]]) -> tuple[Function, ...]:
+    """Functions of a user's own, described as docpager's are: by signature and docstring.
+
+    Raises:
+        UserError: one lacks a description, a type or a name of its own.
+    """
+    found = tuple(_own_function(call) for call in calls)
+    names = [*FUNCTION_NAMES, *(function.spec.name for function in found)]
+    for function in found:
+        if names.count(function.spec.name) > 1:
+            raise UserError(f"There are two functions {function.spec.name!r}. Rename yours.")
+    return found
+
+
+def _own_function(call: Callable[..., str]) -> Function:
+    name = getattr(call, "__name__", "")
+    if not _FUNCTION_NAME.fullmatch(name) or not inspect.getdoc(call):
+        raise UserError(
+            f"{call!r} cannot be offered to a model. Give it a name and a docstring whose first "
+            "line says what it does."
+        )
+    hints = get_type_hints(call)
+    if any(hints.get(item) not in _OWN_TYPES for item in inspect.signature(call).parameters):
+        raise UserError(f"Annotate each parameter of {name} as str, bool, int or float.")
+    try:
+        function = _described(call)
+    except TypeError as error:
+        raise UserError(f"{error}. Describe it under `Args:` in the docstring.") from error
+
+    @wraps(call)
+    def result(**arguments: Any) -> FunctionResult:
+        return FunctionResult(fenced(str(call(**arguments))))
+
+    # As what a search brings in: it may be long, so it is cut to the room that is free.
+    return replace(function, call=result, shows_memory=True)
 
 
 def function_specs() -> tuple[FunctionSpec, ...]:
@@ -250,12 +293,17 @@ def function_specs() -> tuple[FunctionSpec, ...]:
 
 @cache
 def _function(name: str) -> Function:
-    """A function, not yet bound to a memory, with its schema out of signature and docstring.
+    """A function of `MemoryFunctions`, not yet bound to a memory."""
+    return _described(getattr(MemoryFunctions, name))
+
+
+def _described(call: Callable[..., Any]) -> Function:
+    """A function with its schema out of signature and docstring.
 
     Raises:
         TypeError: a parameter is not described.
     """
-    call: Callable[..., FunctionResult] = getattr(MemoryFunctions, name)
+    name = call.__name__
     description, _, _ = inspect.cleandoc(call.__doc__ or "").partition("\n")
     described = dict(_ARGUMENT.findall(call.__doc__ or ""))
     hints = get_type_hints(call, include_extras=True)
@@ -295,7 +343,8 @@ def _function(name: str) -> Function:
 
 def _json_type(hint: Any) -> dict[str, JSONValue]:
     """The bare type: descriptions would take a quarter of the tokens that schemas may take."""
-    simple = {str: "string", bool: "boolean", PageNumber: "integer", DocumentPageNumber: "integer"}
+    simple = {str: "string", bool: "boolean", int: "integer", float: "number"}
+    simple |= {PageNumber: "integer", DocumentPageNumber: "integer"}
     if hint in simple:
         return {"type": simple[hint]}
     text: dict[str, JSONValue] = {"type": "string"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -93,16 +93,34 @@ class QuestionRunner:
         models = self._run_models(clock).traced(MemoryTrace())
         check_question(question, models=models, store=self._archive, clock=clock)
 
-    def answer(self, question: str, watchers: Sequence[Trace] = ()) -> RunOutcome:
-        """Answer one question; `watchers` are told every event of the run.
+    def answer(
+        self,
+        question: str,
+        watchers: Sequence[Trace] = (),
+        functions: Sequence[Callable[..., str]] = (),
+    ) -> RunOutcome:
+        """Answer one question.
+
+        Args:
+            watchers: Receive every event of the run.
+            functions: Of the caller's own, offered to the model with docpager's.
 
         Raises:
             DocpagerError: whatever stands in the way before the model is asked.
         """
         from docpager.agent.ask import RunStore, ask
+        from docpager.agent.functions import own_functions
         from docpager.models.cache import CallClock
 
-        config = self._config
+        config, settings = self._config, self.settings
+        own = own_functions(functions)
+        if own:
+            if self.info.tool_mode == "guided":
+                raise UserError(
+                    "Mode guided takes fixed steps and calls no further functions. "
+                    "Use the tool mode tools, json or text."
+                )
+            settings["functions"] = [function.spec.name for function in own]
         clock = WorkClock() if self._cache is None else CallClock(self._cache.began)
         run_models = self._run_models(clock)
         with (
@@ -116,7 +134,7 @@ class QuestionRunner:
                 store=archive,
                 content_hash=self.content_hash,
                 session=session,
-                settings=self.settings,
+                settings=settings,
                 max_steps=config.max_steps,
                 clock=clock,
                 runs=RunStore(
@@ -125,6 +143,7 @@ class QuestionRunner:
                     None if self._shared else config.keep_runs,
                     (*watchers, *copies),
                 ),
+                own_functions=own,
             )
         return RunOutcome(answer, run_models.refused_by)
 
