@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
-from docpager.errors import NothingToDo
+from docpager.errors import NothingToDo, UserError
 from docpager.types import (
     Answer,
     ArchiveStatus,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from docpager.batch.estimate import Estimate
     from docpager.batch.result import Result
     from docpager.batch.summary import BatchSummary
-    from docpager.protocols import Embedder, Vectors
+    from docpager.protocols import Chat, Embedder, Vectors
     from docpager.stores.duckdb.reader import DuckDBReader
     from docpager.wiring import QuestionRunner
 
@@ -66,6 +66,8 @@ class Archive:
         path: str | Path | None = None,
         *,
         config: Config | None = None,
+        own_chat: Chat | None = None,
+        own_embedder: Embedder | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         """Name an archive; nothing is opened yet, and the file need not exist.
@@ -73,6 +75,11 @@ class Archive:
         Args:
             path: The DuckDB file; by default that of the settings.
             config: All settings at once, in place of `settings`.
+            own_chat: A model of your own (`docpager.protocols.Chat`) for `ask`, in place of the one
+                in the settings; of those, `model` names it in answers and traces, and
+                `context_window` says how many tokens it reads.
+            own_embedder: An embedder of your own (`docpager.protocols.Embedder`). An archive made
+                with one needs it again for `search`, `ask` and `ingest`.
             settings: Settings by name, as in `docpager.toml`.
         """
         if path is not None:
@@ -82,6 +89,8 @@ class Archive:
         elif path is not None:
             config = replace(config, archive=Path(path))
         self.config = config
+        self._own_chat = own_chat
+        self._own_embedder = own_embedder
         self._opened = ExitStack()
         self._kept_store: DuckDBReader | None = None
         self._kept_embedder: Embedder | None = None
@@ -92,9 +101,9 @@ class Archive:
         self._kept_store = self._kept_embedder = self._kept_runner = None
         self._opened.close()
 
-    def __reduce__(self) -> tuple[Callable[[Config], Archive], tuple[Config]]:
-        """Pickled as its settings: what is open stays behind."""
-        return _named_by, (self.config,)
+    def __reduce__(self) -> tuple[Callable[..., Archive], tuple[object, ...]]:
+        """Pickled as what it was made from: what is open stays behind."""
+        return _made_from, (self.config, self._own_chat, self._own_embedder)
 
     def __enter__(self) -> Self:
         return self
@@ -142,6 +151,7 @@ class Archive:
             on_recognition,
             prune=prune,
             retry_failed=retry_failed,
+            own_embedder=self._own_embedder,
         )
 
     def remove(self, names: Sequence[str]) -> Removal:
@@ -320,6 +330,7 @@ class Archive:
         """
         from docpager import batch as batches
 
+        self._require_named_models()
         paths = (junit_xml, summary, report)
         reports = [None if path is None else Path(path) for path in paths]
         return wiring.run_batch(
@@ -349,6 +360,7 @@ class Archive:
             UserError: a question is malformed, or no model is configured.
             NothingToDo: no question is selected.
         """
+        self._require_named_models()
         return wiring.estimate_batch(self.config, questions, results, selection=selection)
 
     def traces(self) -> tuple[Run, ...]:
@@ -367,6 +379,14 @@ class Archive:
 
         return find_run(wiring.run_folders(self.config), run_id)
 
+    def _require_named_models(self) -> None:
+        """A batch is resumed by what its settings name, and objects have no name there."""
+        if self._own_chat is not None or self._own_embedder is not None:
+            raise UserError(
+                "A batch needs models that the settings can name. Give `model` and `embedder` in "
+                "place of `own_chat` and `own_embedder`, or call `ask` for each question."
+            )
+
     # ---- opened at first use
 
     def _store(self) -> DuckDBReader:
@@ -377,12 +397,16 @@ class Archive:
     def _embedder(self) -> Embedder:
         if self._kept_embedder is None:
             identity = self._store().embedder_identity()
-            self._kept_embedder = wiring.matching_embedder(self.config, identity)
+            self._kept_embedder = wiring.matching_embedder(
+                self.config, identity, own=self._own_embedder
+            )
         return self._kept_embedder
 
     def _runner(self) -> QuestionRunner:
         if self._kept_runner is None:
-            opening = wiring.open_runner(self.config, store=self._store())
+            opening = wiring.open_runner(
+                self.config, store=self._store(), embedder=self._embedder(), own_chat=self._own_chat
+            )
             self._kept_runner = self._opened.enter_context(opening)
         return self._kept_runner
 
@@ -394,8 +418,8 @@ def _ignore_result(_done: int, _total: int, _result: Result) -> None:
     """Does nothing."""
 
 
-def _named_by(config: Config) -> Archive:
-    return Archive(config=config)
+def _made_from(config: Config, chat: Chat | None, embedder: Embedder | None) -> Archive:
+    return Archive(config=config, own_chat=chat, own_embedder=embedder)
 
 
 def ingest_paths(

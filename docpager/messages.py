@@ -123,7 +123,7 @@ class ModelInfo:
 
     model: str
     endpoint: str
-    """Base URL without credentials, or `embedded`."""
+    """Base URL without credentials; `embedded`, or `python` for a model that the caller made."""
     tool_mode: ToolMode
     context_window: int
     """Tokens of prompt and reply together."""

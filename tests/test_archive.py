@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,16 @@ import pytest
 import docpager
 from docpager.agent.functions import own_functions
 from docpager.errors import FunctionError
-from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, call, wire_reply
+from docpager.testing import (
+    HashEmbedder,
+    LoopbackReply,
+    LoopbackRequest,
+    LoopbackServer,
+    ScriptedChat,
+    call,
+    wire_reply,
+)
+from docpager.types import JSONValue
 
 TEXTS = {"mill.txt": "The mill at Teme was built in 1887.", "ferry.txt": "The ferry sank in 1902."}
 
@@ -238,6 +248,46 @@ def test_guided_mode_refuses_functions_that_it_would_never_call(path: Path) -> N
         pytest.raises(docpager.UserError, match="guided"),
     ):
         archive.ask("When?", functions=[pressure])
+
+
+def test_a_model_of_ones_own_answers(path: Path, tmp_path: Path) -> None:
+    quote: JSONValue = {"passage_id": "P2", "quote": TEXTS["mill.txt"]}
+    sent = call("send_message", message="1887", citations=[quote], not_found=False)
+    chat = ScriptedChat([sent])
+    with docpager.Archive(path, own_chat=chat, cache=tmp_path / "calls.jsonl") as archive:
+        answer = archive.ask("When was the mill built?")
+        # The cache holds the call: the chat has no reply left.
+        assert archive.ask("When was the mill built?").answer == "1887"
+    assert (answer.status, answer.model, answer.tool_mode) == ("answered", "ScriptedChat", "tools")
+    assert len(chat.requests) == 1
+    with docpager.Archive(path, own_chat=chat, model="mine", max_cost=1.0) as archive:
+        with pytest.raises(docpager.UserError, match="mine"):
+            archive.ask("When was the mill built?")
+        with pytest.raises(docpager.UserError, match="own_chat"):
+            archive.batch(tmp_path / "q.jsonl", tmp_path / "r.jsonl")
+        with pytest.raises(docpager.UserError, match="own_chat"):
+            archive.estimate(tmp_path / "q.jsonl")
+
+
+def test_an_embedder_of_ones_own_makes_the_vectors_and_is_needed_again(
+    tmp_path: Path, corpus: Path
+) -> None:
+    path = tmp_path / "hashed.duckdb"
+    with docpager.Archive(path, own_embedder=HashEmbedder(16)) as archive:
+        archive.ingest([corpus])
+        assert archive.vectors()[1].shape == (2, 16)
+        [hit, *_] = archive.search("when was the mill built", mode="vector")
+        assert hit.passage.text == TEXTS["mill.txt"]
+        copy = pickle.loads(pickle.dumps(archive))
+    with copy:
+        assert len(copy.search("mill")) == 2
+    with docpager.Archive(path) as archive, pytest.raises(docpager.UserError, match="hash"):
+        archive.search("mill")
+    with docpager.Archive(path, own_embedder=HashEmbedder(8)) as archive:
+        with pytest.raises(docpager.UserError):
+            archive.search("mill")
+        with pytest.raises(docpager.UserError):
+            archive.ingest([corpus])
 
 
 def test_settings_and_config_name_the_same_archive(path: Path) -> None:

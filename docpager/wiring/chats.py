@@ -57,7 +57,7 @@ _WINDOWS = {
 class OpenModel:
     """A model that can be called: the chat on the wire, and what is known of it."""
 
-    wire: OpenAIChat
+    wire: Chat
     info: ModelInfo
     counter: TokenCounter
     window_known: bool
@@ -160,6 +160,20 @@ def _remote_model(
     mode = _settled_mode(config, wire, endpoint.url, name, cache)
     info = ModelInfo(name, endpoint.url, mode, window or UNKNOWN_WINDOW)
     return OpenModel(wire, info, counter, window_known=window is not None)
+
+
+def own_model(config: Config, chat: Chat) -> OpenModel:
+    """A model that the caller made; its own `tool_mode` holds unless the settings name one."""
+    name = own_model_name(config, chat)
+    mode = chat.tool_mode if config.tool_mode == "auto" else config.tool_mode
+    window = config.context_window or known_window(name)
+    info = ModelInfo(name, "python", mode, window or UNKNOWN_WINDOW)
+    return OpenModel(chat, info, make_counter(config, name), window_known=window is not None)
+
+
+def own_model_name(config: Config, chat: Chat) -> str:
+    """What the settings call the caller's model, else its class."""
+    return config.model or type(chat).__name__
 
 
 MODES_FILE = "tool_modes.json"

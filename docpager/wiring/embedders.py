@@ -47,14 +47,17 @@ def make_embedder(
 
 
 def matching_embedder(
-    config: Config, kept: EmbedderIdentity | None, throttle: Throttle | None = None
+    config: Config,
+    kept: EmbedderIdentity | None,
+    throttle: Throttle | None = None,
+    own: Embedder | None = None,
 ) -> Embedder:
-    """As `make_embedder`, refused where it did not make the archive's vectors.
+    """`own`, else as `make_embedder`; refused where it did not make the archive's vectors.
 
     Raises:
         UserError: name, dimension or probe differ from the archive's.
     """
-    embedder = make_embedder(config, kept, throttle)
+    embedder = own or make_embedder(config, kept, throttle)
     if kept is not None:
         check_same_model(kept, embedder.identity)
     return embedder

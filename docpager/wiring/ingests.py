@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docpager.clocks import SystemClock
 from docpager.config import Config
@@ -15,6 +16,9 @@ from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestRepor
 from docpager.wiring.embedders import STATIC, embedder_name, matching_embedder, probed_identity
 from docpager.wiring.endpoints import make_counter
 from docpager.wiring.stores import lock_wait
+
+if TYPE_CHECKING:
+    from docpager.protocols import Embedder
 
 CHUNK_MODEL = "gpt-4o"
 """Whose tokens passages are measured in: one measure for an archive, whoever is asked later."""
@@ -34,6 +38,7 @@ def ingest_into(
     *,
     prune: bool = False,
     retry_failed: bool = False,
+    own_embedder: Embedder | None = None,
 ) -> IngestReport:
     """Bring the archive up to date with files and folders."""
     from docpager.documents.loaders import ParseTask, SizeLimits
@@ -55,7 +60,7 @@ def ingest_into(
     clock, wait_s = SystemClock(), lock_wait(config)
     selection = PathFilter(config.include, config.exclude)
     kept, known, lacking = _kept(config, ocr.MENDS if config.ocr else ())
-    embedder = matching_embedder(config, kept)
+    embedder = matching_embedder(config, kept, own=own_embedder)
 
     @cache
     def identity() -> EmbedderIdentity:
@@ -77,7 +82,7 @@ def ingest_into(
         parse=lambda paths: sandbox.map(paths, _file_size),
         clock=clock,
         progress=progress,
-        paid_embeddings=embedder_name(config, kept) != STATIC,
+        paid_embeddings=own_embedder is not None or embedder_name(config, kept) != STATIC,
         options=Options(
             selection,
             prune,

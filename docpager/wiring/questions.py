@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo
-from docpager.wiring.chats import model_name, open_model
+from docpager.wiring.chats import model_name, open_model, own_model, own_model_name
 from docpager.wiring.embedders import matching_embedder
 from docpager.wiring.endpoints import make_counter, required_price
 from docpager.wiring.runner import QuestionRunner, SharedLimits
@@ -18,6 +18,7 @@ from docpager.wiring.stores import EMPTY, open_store
 
 if TYPE_CHECKING:
     from docpager.models.cache import CallCache
+    from docpager.protocols import Chat, Embedder
     from docpager.stores.duckdb.reader import DuckDBReader
 
 Say = Callable[[str], None]
@@ -30,28 +31,39 @@ def silent(_message: str) -> None:
 
 @contextmanager
 def open_runner(
-    config: Config, shared: SharedLimits | None = None, store: DuckDBReader | None = None
+    config: Config,
+    shared: SharedLimits | None = None,
+    store: DuckDBReader | None = None,
+    embedder: Embedder | None = None,
+    own_chat: Chat | None = None,
 ) -> Iterator[QuestionRunner]:
     """Store, model, embedder and cache, opened once for many questions.
 
     Args:
         shared: What the questions of a batch share.
         store: The store, where it is open already; it stays open.
+        embedder: The embedder, where it is loaded already.
+        own_chat: The caller's model, in place of that of the settings.
 
     Raises:
         DocpagerError: whatever stands in the way of asking.
     """
     if config.max_cost is not None:
         option = "--question-max-cost" if shared else "--max-cost"
-        required_price(config, model_name(config), option)
+        name = own_model_name(config, own_chat) if own_chat else model_name(config)
+        required_price(config, name, option)
     throttle = shared.throttle if shared else None
     with ExitStack() as opened:
         store = store or opened.enter_context(open_store(config))
         if store.passage_count == 0:
             raise NothingToDo(EMPTY)
-        embedder = matching_embedder(config, store.embedder_identity(), throttle)
+        if embedder is None:
+            embedder = matching_embedder(config, store.embedder_identity(), throttle)
         cache = opened.enter_context(open_cache(config))
-        model = opened.enter_context(open_model(config, cache, throttle))
+        if own_chat is None:
+            model = opened.enter_context(open_model(config, cache, throttle))
+        else:
+            model = own_model(config, own_chat)
         yield QuestionRunner(config, model, embedder, store, cache, shared)
 
 
