@@ -22,14 +22,14 @@ from docpager.agent.agent import Agent
 from docpager.agent.trace import MemoryTrace
 from docpager.clocks import SystemClock
 from docpager.config import load
-from docpager.memory.session import Session
+from docpager.memory.session import Memory, Session
 from docpager.memory.summary import ExtractiveSummarizer
 from docpager.messages import AssistantMessage, ChatRequest, ModelInfo
 from docpager.models.chat import OpenAIChat
 from docpager.models.endpoint import Endpoint
 from docpager.models.meter import Meter
 from docpager.models.tokens import counter_for
-from docpager.protocols import TokenCounter, Vectors
+from docpager.protocols import Models, TokenCounter, Vectors
 from docpager.retrieval.fusion import fuse
 from docpager.stores.duckdb.reader import DuckDBReader
 from docpager.stores.duckdb.writer import open_writer
@@ -165,14 +165,15 @@ def measure_steps(path: Path) -> None:
     chat.prompt_tokens = wire.prompt_tokens  # type: ignore[method-assign]  # the real counting
     with DuckDBReader.open(path, clock=clock) as archive:
         agent = Agent(
-            chat=chat,
-            model=ModelInfo("scripted", "none", "tools", 8192),
-            store=archive,
-            embedder=Directions(),
-            session=Session(clock),
-            counter=counter,
-            summarizer=ExtractiveSummarizer(counter),
-            meter=Meter(chat, clock),
+            Models(
+                chat=chat,
+                info=ModelInfo("scripted", "none", "tools", 8192),
+                meter=Meter(chat, clock),
+                counter=counter,
+                summarizer=ExtractiveSummarizer(counter),
+                embedder=Directions(),
+            ),
+            Memory(archive, Session(clock)),
             max_steps=REPEATS,
             clock=clock,
             trace=MemoryTrace(),

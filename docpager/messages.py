@@ -55,6 +55,12 @@ class AssistantMessage:
     role: Literal["assistant"] = "assistant"
 
 
+ResultKind = Literal[
+    "hits", "document_page", "recall", "confirmation", "already_shown", "sent", "failure"
+]
+"""What the result of a function is, whatever its text says."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What one call came back with; exactly one for each call (I6)."""
@@ -62,8 +68,13 @@ class ToolResult:
     call_id: str
     name: str
     text: str
-    failed: bool = False
+    kind: ResultKind = "confirmation"
     role: Literal["tool"] = "tool"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call did nothing; the text says why."""
+        return self.kind == "failure"
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolResult

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpager.errors import Limit
-from docpager.messages import ChatReply, ChatRequest, Message
+from docpager.messages import ChatReply, ChatRequest, Message, ModelInfo
 from docpager.types import (
     Chunk,
     Document,
@@ -221,3 +222,15 @@ class Summarizer(Protocol):
 
         Never raises: where the model is down, an extractive summary is made in code.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The model side of a run. `chat` calls the endpoint through `meter`."""
+
+    chat: Chat
+    info: ModelInfo
+    meter: SpendingMeter
+    counter: TokenCounter
+    summarizer: Summarizer
+    embedder: Embedder

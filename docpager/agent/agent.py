@@ -26,8 +26,8 @@ from docpager.agent.functions import (
 from docpager.agent.trace import Trace
 from docpager.errors import BudgetReached, Limit, ModelError, UserError
 from docpager.memory.fifo import FifoQueue
-from docpager.memory.queue_manager import RESULT_SHARE, Flush, QueueManager
-from docpager.memory.session import Session
+from docpager.memory.queue_manager import RESULT_SHARE, Flush, Frame, QueueManager
+from docpager.memory.session import Memory
 from docpager.memory.summary import ExtractiveSummarizer
 from docpager.memory.working_context import WorkingContext, WorkingContextVersion
 from docpager.messages import (
@@ -35,7 +35,6 @@ from docpager.messages import (
     ChatReply,
     ChatRequest,
     Message,
-    ModelInfo,
     ToolCall,
     ToolResult,
     Turn,
@@ -52,15 +51,7 @@ from docpager.prompts import (
     UPLOAD_FINISHED,
     WORKING_CONTEXT,
 )
-from docpager.protocols import (
-    ArchivalStore,
-    Chat,
-    Clock,
-    Embedder,
-    SpendingMeter,
-    Summarizer,
-    TokenCounter,
-)
+from docpager.protocols import Clock, Models
 from docpager.types import Answer, AnswerStatus, Citation, PageRef
 
 MOST_IDLE_REPLIES = 2
@@ -87,27 +78,21 @@ class Agent:
 
     def __init__(
         self,
-        *,
-        chat: Chat,
-        model: ModelInfo,
-        store: ArchivalStore,
-        embedder: Embedder,
-        session: Session,
-        counter: TokenCounter,
-        summarizer: Summarizer,
-        meter: SpendingMeter,
+        models: Models,
+        memory: Memory,
         max_steps: int,
         clock: Clock,
         trace: Trace,
         run_id: str,
         own_functions: Sequence[Function] = (),
     ) -> None:
-        self._chat = chat
-        self._model = model
+        store, session, counter = memory.store, memory.session, models.counter
+        self._chat = models.chat
+        self._model = models.info
         self._store = store
         self._session = session
         self._counter = counter
-        self._meter = meter
+        self._meter = models.meter
         self._max_steps = max_steps
         self._clock = clock
         self._trace = trace
@@ -116,15 +101,14 @@ class Agent:
         self._progress = _Progress(generation=store.generation)
         self._pages: dict[PageRef, None] = {}
         self._manager = QueueManager(
-            chat=chat,
-            instructions=SYSTEM_INSTRUCTIONS,
-            functions=self._specs,
+            chat=models.chat,
+            frame=Frame(
+                SYSTEM_INSTRUCTIONS, self._specs, self._context, models.info.context_window
+            ),
             queue=FifoQueue(session.summary),
             recall=session,
-            working_context=self._context,
-            summarizer=summarizer,
+            summarizer=models.summarizer,
             counter=counter,
-            context_window=model.context_window,
             on_flush=self._on_flush,
         )
         budget = self._manager.result_budget
@@ -132,7 +116,7 @@ class Agent:
         self._working_context = self._notes()
         archival = ArchivalMemory(
             store=store,
-            embedder=embedder,
+            embedder=models.embedder,
             session=session,
             counter=counter,
             budget=budget,
@@ -347,12 +331,9 @@ class Agent:
         self._manager.append(turn)
 
     def _count(self, message: Message) -> None:
-        if isinstance(message, ToolResult) and not message.failed:
-            is_page = message.text.startswith(("Showing ", "Page ", "Section "))
-            if message.name == "archival_memory_search" and is_page:
-                self._progress.searches += 1
-            if message.name in ("archival_memory_search", "read_document") and is_page:
-                self._progress.result_pages += 1
+        if isinstance(message, ToolResult):
+            self._progress.searches += message.kind == "hits"
+            self._progress.result_pages += message.kind in ("hits", "document_page")
 
     def _on_shown(self, result: FunctionResult) -> None:
         self._session.mark_shown(result.passage_ids)

@@ -10,10 +10,8 @@ from docpager.errors import FunctionError, UserError
 from docpager.locations import passage_place
 from docpager.memory.session import Session
 from docpager.protocols import ArchivalStore, Embedder, TokenCounter, Vectors
-from docpager.retrieval.bm25 import score_texts
-from docpager.retrieval.fusion import DEPTH, fuse
 from docpager.retrieval.pages import page_slices
-from docpager.retrieval.terms import terms
+from docpager.retrieval.search import search
 from docpager.types import PageRef, PageText, Passage, Scored
 
 _LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)
@@ -133,31 +131,12 @@ class ArchivalMemory:
         state = (self._store.generation, len(self._session.inserts))
         if cached is not None and (cached.generation, cached.inserts) == state:
             return cached, False
-        ordered = self._fused(query)
+        ordered = search(self._store, self._embedder, query, inserts=self._session).ordered
         costs = self._costs(ordered)
         room = self._budget - self._text_cost(_LONGEST_FIRST_LINE) - _CUT_MARGIN
         ranking = _CachedRanking(ordered, page_slices(costs, room), *state)
         self._rankings[query] = ranking
         return ranking, cached is not None
-
-    def _fused(self, query: str) -> tuple[Scored, ...]:
-        vector: Vectors = self._embedder.embed([query])[0]
-        lexical = self._store.lexical_search(query, DEPTH)
-        semantic = self._store.vector_search(vector, DEPTH)
-        if self._session.inserts:
-            lexical = _merged(lexical, self._insert_lexical(query))
-            semantic = _merged(semantic, self._session.insert_similarities(vector))
-        return fuse(lexical, semantic)
-
-    def _insert_lexical(self, query: str) -> tuple[Scored, ...]:
-        inserts = self._session.inserts
-        statistics = self._store.term_statistics(sorted(set(terms(query))))
-        scores = score_texts(query, [insert.text for insert in inserts], statistics)
-        return tuple(
-            Scored(insert.passage_id, score)
-            for insert, score in zip(inserts, scores, strict=True)
-            if score > 0
-        )
 
     def _passages(self, passage_ids: Sequence[str]) -> tuple[Passage, ...]:
         inserts = {insert.passage_id: insert for insert in self._session.inserts}
@@ -322,8 +301,3 @@ def segments(page: PageText, passages: Sequence[Passage]) -> list[tuple[str, str
         for (at, passage_id), end in zip(starts, ends, strict=True)
         if end > at
     ] or [("", page.text)]
-
-
-def _merged(first: tuple[Scored, ...], second: tuple[Scored, ...]) -> tuple[Scored, ...]:
-    """Two halves of one kind as one, best first; equal scores keep the documents in front."""
-    return tuple(sorted((*first, *second), key=lambda scored: -scored.score))[:DEPTH]

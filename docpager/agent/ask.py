@@ -12,30 +12,9 @@ from docpager.agent.agent import Agent
 from docpager.agent.functions import Function
 from docpager.agent.trace import ForkedTrace, MemoryTrace, Trace, TraceFile
 from docpager.errors import NothingToDo, UserError
-from docpager.memory.session import Session
-from docpager.messages import ModelInfo
-from docpager.protocols import (
-    ArchivalStore,
-    Chat,
-    Clock,
-    Embedder,
-    SpendingMeter,
-    Summarizer,
-    TokenCounter,
-)
+from docpager.memory.session import Memory, Session
+from docpager.protocols import ArchivalStore, Clock, Models
 from docpager.types import Answer
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The model side of a run. `chat` calls the endpoint through `meter`."""
-
-    chat: Chat
-    info: ModelInfo
-    meter: SpendingMeter
-    counter: TokenCounter
-    summarizer: Summarizer
-    embedder: Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +32,18 @@ def ask(
     question: str,
     *,
     models_for: Callable[[Trace], Models],
-    store: ArchivalStore,
+    memory: Memory,
     content_hash: str,
-    session: Session,
     settings: Mapping[str, object],
     max_steps: int,
     clock: Clock,
     runs: RunStore,
     own_functions: Sequence[Function] = (),
 ) -> Answer:
-    """Answer one question over `store`, and leave the trace in the run store whatever happens.
+    """Answer one question from `memory`, and leave the trace in the run store whatever happens.
 
-    `models_for` is given the trace, so that each model call can be told to it. `settings` is what
-    makes one run differ from another on the same archive; it becomes part of `run_id`.
+    `models_for` is given the trace, which receives each model call. `settings` is what
+    makes one run differ from another on the same archive; it is hashed into `run_id`.
 
     Raises:
         UserError: the question is empty, or too long for the window.
@@ -74,27 +52,12 @@ def ask(
     question = question.strip()
     if not question:
         raise UserError("The question is empty. Say what you want to know.")
-    if store.passage_count == 0:
+    if memory.store.passage_count == 0:
         raise NothingToDo("The archive is empty. Run `docpager ingest PATH` first.")
-    run_id = run_identity(question, content_hash, settings, len(session.entries))
+    run_id = run_identity(question, content_hash, settings, len(memory.session.entries))
     with TraceFile(runs.folder, run_id, runs.keep_runs) as file:
         trace = ForkedTrace(file, *runs.also)
-        models = models_for(trace)
-        agent = Agent(
-            chat=models.chat,
-            model=models.info,
-            store=store,
-            embedder=models.embedder,
-            session=session,
-            counter=models.counter,
-            summarizer=models.summarizer,
-            meter=models.meter,
-            max_steps=max_steps,
-            clock=clock,
-            trace=trace,
-            run_id=run_id,
-            own_functions=own_functions,
-        )
+        agent = Agent(models_for(trace), memory, max_steps, clock, trace, run_id, own_functions)
         return agent.run(question)
 
 
@@ -104,20 +67,8 @@ def check_question(question: str, *, models: Models, store: ArchivalStore, clock
     Raises:
         UserError: it takes more than a quarter of the usable window.
     """
-    Agent(
-        chat=models.chat,
-        model=models.info,
-        store=store,
-        embedder=models.embedder,
-        session=Session(clock),
-        counter=models.counter,
-        summarizer=models.summarizer,
-        meter=models.meter,
-        max_steps=1,
-        clock=clock,
-        trace=MemoryTrace(),
-        run_id="",
-    ).check_size(question)
+    memory = Memory(store, Session(clock))
+    Agent(models, memory, 1, clock, MemoryTrace(), "").check_size(question)
 
 
 def run_identity(

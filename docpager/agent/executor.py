@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from docpager.agent.functions import Function, FunctionResult, ProposedAnswer
@@ -59,16 +59,16 @@ class Executor:
         for position, call in enumerate(reply.calls):
             pending = self._manager.cost(messages) + self._reserve(len(reply.calls) - position - 1)
             if answer is not None:
-                messages.append(ToolResult(call.call_id, call.name, _ENDED, failed=True))
+                messages.append(ToolResult(call.call_id, call.name, _ENDED, "failure"))
                 continue
             try:
                 result, again = self._run_call(call, pending, first=position == 0)
             except FunctionError as error:
                 text = self._cut(f"Failed: {error}", _LONGEST_FAILURE)
-                messages.append(ToolResult(call.call_id, call.name, text, failed=True))
+                messages.append(ToolResult(call.call_id, call.name, text, "failure"))
                 heartbeat = True
                 continue
-            messages.append(ToolResult(call.call_id, call.name, result.text))
+            messages.append(ToolResult(call.call_id, call.name, result.text, result.kind))
             answer = result.answer
             heartbeat = heartbeat or again
         return Outcome(Turn(tuple(messages)), answer, heartbeat)
@@ -91,7 +91,7 @@ class Executor:
             problem = self._judge(result.answer)
             if problem is not None:
                 raise FunctionError(problem)
-            return FunctionResult("Sent.", answer=result.answer), False
+            return FunctionResult("Sent.", "sent", answer=result.answer), False
         if function.shows_memory:
             result = self._fitted(result, free, first=first)
             self._shown_calls[key] = (call.call_id, result)
@@ -118,7 +118,7 @@ class Executor:
             if earlier.next_page is not None
             else "there is no further page; use other words"
         )
-        return FunctionResult(f"Already shown: see {seen}; {more}.")
+        return FunctionResult(f"Already shown: see {seen}; {more}.", "already_shown")
 
     def _fitted(self, result: FunctionResult, free: int, *, first: bool) -> FunctionResult:
         cost = self._manager.text_cost(result.text)
@@ -128,7 +128,7 @@ class Executor:
             raise FunctionError(NO_ROOM.removeprefix("Failed: "))
         cut = self._cut(result.text, max(1, free * 3 // 4))
         kept = tuple(name for name in result.passage_ids if f"[{name}]" in cut)
-        return FunctionResult(f"{cut}\n(cut: ask again)", kept, result.pages, result.next_page)
+        return replace(result, text=f"{cut}\n(cut: ask again)", passage_ids=kept)
 
     def _reserve(self, calls: int) -> int:
         """Room for the refusals of the calls that follow."""

@@ -20,7 +20,7 @@ from docpager.errors import FunctionError, UserError
 from docpager.memory.recall import parse_moment, search_recall
 from docpager.memory.session import Session
 from docpager.memory.working_context import WorkingContext
-from docpager.messages import FunctionSpec
+from docpager.messages import FunctionSpec, ResultKind
 from docpager.protocols import TokenCounter
 from docpager.retrieval.pages import page_slices
 from docpager.types import JSONValue, PageRef
@@ -54,6 +54,7 @@ class FunctionResult:
     """What a function gives back: text for the model, and what the agent has to know."""
 
     text: str
+    kind: ResultKind = "confirmation"
     passage_ids: tuple[str, ...] = ()
     pages: tuple[PageRef, ...] = ()
     next_page: int | None = None
@@ -120,7 +121,7 @@ class MemoryFunctions:
             page: 0 for the best results, 1 for the next
         """
         shown = self._archival.search(query, page)
-        return FunctionResult(shown.text, shown.passage_ids, shown.pages, shown.next_page)
+        return FunctionResult(shown.text, "hits", shown.passage_ids, shown.pages, shown.next_page)
 
     def archival_memory_insert(self, content: str) -> FunctionResult:
         """Keep a text of your own in archival memory.
@@ -156,7 +157,7 @@ class MemoryFunctions:
         part = lines[slices[page]]
         first = f"Showing {len(part)} of {len(lines)} results (page {page}/{last})"
         return FunctionResult(
-            "\n".join([first, *part]), next_page=page + 1 if page < last else None
+            "\n".join([first, *part]), "recall", next_page=page + 1 if page < last else None
         )
 
     def core_memory_append(self, section: str, content: str) -> FunctionResult:
@@ -201,7 +202,7 @@ class MemoryFunctions:
             part: 0-based part of a long page
         """
         shown = self._archival.read(document, page, part)
-        return FunctionResult(shown.text, shown.passage_ids, shown.pages)
+        return FunctionResult(shown.text, "document_page", shown.passage_ids, shown.pages)
 
     def send_message(
         self,
@@ -219,7 +220,9 @@ class MemoryFunctions:
         if not message.strip() and not not_found:
             raise FunctionError("message is empty. Give the answer, or set not_found.")
         proposed = tuple(ProposedCitation(given.passage_id, given.quote) for given in citations)
-        return FunctionResult("", answer=ProposedAnswer(message.strip(), proposed, not_found))
+        return FunctionResult(
+            "", "sent", answer=ProposedAnswer(message.strip(), proposed, not_found)
+        )
 
     def _cut_line(self, line: str, most: int) -> str:
         if self._text_cost(line) <= most:

@@ -7,8 +7,7 @@ whoever takes a `Result` need not expect anything else.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -185,5 +184,5 @@ def _answer(read: _Line) -> Answer:
 def _scores(given: dict[str, bool | float | None]) -> Scores:
     """The scores that a line holds; a metric that it does not have is None."""
     passed = given.get("passed")
-    scores = Scores(passed=passed if isinstance(passed, bool) else None)
-    return replace(scores, **{metric: given.get(metric) for metric in METRICS})
+    values: dict[str, Any] = {metric: given.get(metric) for metric in METRICS}
+    return Scores(**{**values, "passed": passed if isinstance(passed, bool) else None})

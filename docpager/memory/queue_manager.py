@@ -67,36 +67,42 @@ def reply_reserve(context_window: int) -> int:
     return min(1024, max(160, context_window // 12))
 
 
-class QueueManager:
-    """The one door into the queue, and the only place that decides what leaves it.
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What surrounds the queue in every prompt, and the window that all of it must fit."""
 
-    `working_context` renders the notes and counts, which always come last.
-    """
+    instructions: str
+    functions: tuple[FunctionSpec, ...]
+    working_context: Callable[[], str]
+    """Renders the notes and counts, which always come last."""
+    context_window: int
+    """Tokens."""
+
+
+class QueueManager:
+    """The one door into the queue, and the only place that decides what leaves it."""
 
     def __init__(
         self,
         *,
         chat: Chat,
-        instructions: str,
-        functions: tuple[FunctionSpec, ...],
+        frame: Frame,
         queue: FifoQueue,
         recall: RecallLog,
-        working_context: Callable[[], str],
         summarizer: Summarizer,
         counter: TokenCounter,
-        context_window: int,
         on_flush: Callable[[Flush], None],
     ) -> None:
         self._chat = chat
-        self._system = SystemMessage(instructions)
-        self._functions = functions
+        self._system = SystemMessage(frame.instructions)
+        self._functions = frame.functions
         self.queue = queue
         self._recall = recall
-        self._working_context = working_context
+        self._working_context = frame.working_context
         self._summarizer = summarizer
         self._counter = counter
-        self.context_window = context_window
-        self.reply_reserve = reply_reserve(context_window)
+        self.context_window = frame.context_window
+        self.reply_reserve = reply_reserve(frame.context_window)
         self._on_flush = on_flush
         self._warned = False
         self.evicted_messages = 0

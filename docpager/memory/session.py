@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from docpager.errors import UserError
 from docpager.memory.recall import RecallEntry, entry_of
 from docpager.memory.working_context import WorkingContextVersion
 from docpager.messages import Message
-from docpager.protocols import Clock, Vectors
+from docpager.protocols import ArchivalStore, Clock, Vectors
 from docpager.stores.duckdb.sessions import SessionFile, SessionTable
 from docpager.types import Passage, Scored
 from docpager.unicode import repaired
@@ -171,3 +172,11 @@ class Session:
     def _keep_insert(self, number: int, content: str, vector: Vectors) -> None:
         self.inserts.append(Passage(f"N{number}", "", content, tokens=max(1, len(content) // 3)))
         self._vectors.append(vector)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a run can reach beyond its prompt: archival storage, shared, and its own session."""
+
+    store: ArchivalStore
+    session: Session

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from docpager.errors import UserError
@@ -19,21 +18,32 @@ def result_page(store: ArchivalStore, ranking: Ranking, page: int, page_size: in
     """
     if page_size < 1:
         raise UserError(f"A page of {page_size} results is empty. Give --page-size 1 or more.")
-    last = max(0, math.ceil(ranking.total / page_size) - 1)
+    slices = count_slices(ranking.total, page_size)
+    last = len(slices) - 1
     if not 0 <= page <= last:
         there = f"a page from 0 to {last}" if last else "that one"
         raise UserError(
             f"There is no page {page} of these results. The last page is {last}. Ask for {there}."
         )
-    first = page * page_size
-    part = ranking.ordered[first : first + page_size]
+    part = ranking.ordered[slices[page]]
     found = {
         passage.passage_id: passage for passage in store.passages([hit.passage_id for hit in part])
     }
     hits = tuple(
-        Hit(rank, hit.score, found[hit.passage_id]) for rank, hit in enumerate(part, start=first)
+        Hit(rank, hit.score, found[hit.passage_id])
+        for rank, hit in enumerate(part, start=slices[page].start)
     )
     return ResultPage(ranking.query, ranking.mode, page, page_size, last + 1, ranking.total, hits)
+
+
+def count_slices(total: int, page_size: int) -> tuple[slice, ...]:
+    """Pages of a ranking by count; an empty ranking has one empty page.
+
+    >>> count_slices(5, page_size=2)
+    (slice(0, 2, None), slice(2, 4, None), slice(4, 5, None))
+    """
+    starts = range(0, max(1, total), page_size)
+    return tuple(slice(start, min(start + page_size, total)) for start in starts)
 
 
 def page_slices(costs: Sequence[int], budget: int) -> tuple[slice, ...]:

@@ -1,4 +1,4 @@
-"""What an ingest needs."""
+"""What an ingest needs: workers, embedder and writer, made from the settings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ from docpager.wiring.endpoints import make_counter
 from docpager.wiring.stores import lock_wait
 
 if TYPE_CHECKING:
+    from docpager.documents.loaders import ParsedFile
+    from docpager.documents.sandbox import Sandbox
+    from docpager.ingest.committing import Writing
+    from docpager.ingest.plan import Retries
     from docpager.protocols import Embedder
 
 CHUNK_MODEL = "gpt-4o"
@@ -40,16 +44,11 @@ def ingest_into(
     retry_failed: bool = False,
     own_embedder: Embedder | None = None,
 ) -> IngestReport:
-    """Bring the archive up to date with files and folders."""
-    from docpager.documents.loaders import ParseTask, SizeLimits
+    """Bring the archive up to date with files and folders; see `Archive.ingest`."""
     from docpager.documents.pdf import ocr
-    from docpager.documents.pdf.options import PdfOptions
-    from docpager.documents.sandbox import Limits, Sandbox
-    from docpager.documents.versions import reader_versions, recogniser_versions
+    from docpager.ingest.committing import silent
     from docpager.ingest.ignore import PathFilter
-    from docpager.ingest.plan import Retries
     from docpager.ingest.run import Options, ingest
-    from docpager.stores.duckdb.writer import open_writer
 
     if config.ocr and not ocr.is_installed():
         raise UserError(
@@ -57,9 +56,31 @@ def ingest_into(
             "or leave --ocr out."
         )
     _use_one_arena()
+    identity, known, lacking = _kept(config, ocr.MENDS if config.ocr else ())
+    sandbox = _sandbox(config, on_recognition)
+    return ingest(
+        paths,
+        known=known,
+        writing=_writing(config, identity, own_embedder),
+        parse=lambda paths: sandbox.map(paths, _file_size),
+        clock=SystemClock(),
+        progress=progress or silent,
+        options=Options(
+            PathFilter(config.include, config.exclude),
+            prune,
+            _retries(config, lacking, every=retry_failed),
+        ),
+    )
+
+
+def _writing(
+    config: Config, kept: EmbedderIdentity | None, own_embedder: Embedder | None
+) -> Writing:
+    """Where documents are written; the identity of a new embedder is asked for when it is kept."""
+    from docpager.ingest.committing import Writing
+    from docpager.stores.duckdb.writer import open_writer
+
     clock, wait_s = SystemClock(), lock_wait(config)
-    selection = PathFilter(config.include, config.exclude)
-    kept, known, lacking = _kept(config, ocr.MENDS if config.ocr else ())
     embedder = matching_embedder(config, kept, own=own_embedder)
 
     @cache
@@ -67,33 +88,40 @@ def ingest_into(
         # A probe may cost a call: it is asked for where it will be kept.
         return embedder.identity if kept else probed_identity(embedder)
 
+    return Writing(
+        lambda: open_writer(config.archive, identity(), clock=clock, wait_s=wait_s),
+        embedder,
+        paid_embeddings=own_embedder is not None or embedder_name(config, kept) != STATIC,
+    )
+
+
+def _sandbox(
+    config: Config, on_recognition: RecognitionProgress | None
+) -> Sandbox[str, ParsedFile]:
+    """The worker processes that read files, and the limits that they are held to."""
+    from docpager.documents.loaders import ParseTask, SizeLimits
+    from docpager.documents.pdf.options import PdfOptions
+    from docpager.documents.sandbox import Limits, Sandbox
+
     sizes = SizeLimits(
         config.max_file_size << 20, config.max_page_characters, config.max_unpacked_size << 20
     )
     limits = Limits(config.file_timeout, config.page_timeout, config.worker_memory << 20)
     pdf = PdfOptions(passwords=config.passwords, ocr=config.ocr)
     task = ParseTask(make_counter(config, CHUNK_MODEL), limits=sizes, pdf=pdf)
-    sandbox = Sandbox(task, worker_count(config), limits, on_recognition)
-    return ingest(
-        paths,
-        known=known,
-        open_writer=lambda: open_writer(config.archive, identity(), clock=clock, wait_s=wait_s),
-        embedder=embedder,
-        parse=lambda paths: sandbox.map(paths, _file_size),
-        clock=clock,
-        progress=progress,
-        paid_embeddings=own_embedder is not None or embedder_name(config, kept) != STATIC,
-        options=Options(
-            selection,
-            prune,
-            Retries(
-                reader=f"{reader_versions()}; {_limits_text(config)}",
-                recogniser=recogniser_versions() if config.ocr else "",
-                lacking=lacking,
-                every=retry_failed,
-                reasons=_overcome(config),
-            ),
-        ),
+    return Sandbox(task, worker_count(config), limits, on_recognition)
+
+
+def _retries(config: Config, lacking: frozenset[str], *, every: bool) -> Retries:
+    from docpager.documents.versions import reader_versions, recogniser_versions
+    from docpager.ingest.plan import Retries
+
+    return Retries(
+        reader=f"{reader_versions()}; {_limits_text(config)}",
+        recogniser=recogniser_versions() if config.ocr else "",
+        lacking=lacking,
+        every=every,
+        reasons=_overcome(config),
     )
 
 

@@ -13,12 +13,11 @@ from docpager.wiring.chats import OpenModel, in_mode
 from docpager.wiring.endpoints import EMBEDDED, price_of
 
 if TYPE_CHECKING:
-    from docpager.agent.ask import Models
     from docpager.agent.trace import Trace
     from docpager.models.budget import BudgetedChat, SharedBudget
     from docpager.models.cache import CallCache
     from docpager.models.endpoint import TimeLeft
-    from docpager.protocols import Chat, Clock, Embedder
+    from docpager.protocols import Chat, Clock, Embedder, Models
 
 FORCED_ANSWER_SHARE = 0.1
 """Of the time allowed: kept back for the last, forced answer."""
@@ -106,9 +105,9 @@ def _unheard(_request: ChatRequest, _usage: Usage) -> None:
 def _models(
     config: Config, model: OpenModel, chat: Chat, embedder: Embedder, clock: Clock, trace: Trace
 ) -> Models:
-    from docpager.agent.ask import Models
     from docpager.memory.summary import ExtractiveSummarizer, ModelSummarizer
     from docpager.models.meter import Meter, Reserve, RunLimits
+    from docpager.protocols import Models
 
     def on_call(request: ChatRequest, reply: ChatReply, seconds: float) -> None:
         trace.event(

@@ -110,6 +110,7 @@ class QuestionRunner:
         """
         from docpager.agent.ask import RunStore, ask
         from docpager.agent.functions import own_functions
+        from docpager.memory.session import Memory
         from docpager.models.cache import CallClock
 
         config, settings = self._config, self.settings
@@ -131,9 +132,8 @@ class QuestionRunner:
             answer = ask(
                 question,
                 models_for=run_models.traced,
-                store=archive,
+                memory=Memory(archive, session),
                 content_hash=self.content_hash,
-                session=session,
                 settings=settings,
                 max_steps=config.max_steps,
                 clock=clock,

@@ -511,3 +511,38 @@ def test_no_request_outgrows_the_window_and_recall_holds_every_message(
         assert any(isinstance(m, UserMessage) and m.kind == "question" for m in request.messages)
     traced = [event["text"] for event in world.trace.events if event["event"] == "message"]
     assert len(world.session.entries) == len(traced)
+
+
+def test_each_result_says_what_it_is_in_its_type() -> None:
+    search = {"query": "mill", "page": 0}
+    world = World(
+        [
+            call("archival_memory_search", **search),
+            call("archival_memory_search", **search),
+            call("archival_memory_search", query="mill", page=99),
+            call("read_document", document="corpus/mills.pdf", page=1),
+            call("conversation_search", query="mill"),
+            call("core_memory_append", section="notes", content="Showing 9 of 9 results"),
+            call("archival_memory_insert", content="Page 1 of 2"),
+            final(),
+        ]
+    )
+    answer = world.ask()
+    kinds = [
+        message.kind
+        for turn in world.agent._manager.queue.turns
+        for message in turn.messages
+        if isinstance(message, ToolResult)
+    ]
+    assert kinds == [
+        "hits",
+        "hits",
+        "already_shown",
+        "failure",
+        "document_page",
+        "recall",
+        "confirmation",
+        "confirmation",
+        "sent",
+    ]
+    assert answer.searches == 2

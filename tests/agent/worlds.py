@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from docpager.agent.agent import Agent
 from docpager.agent.trace import MemoryTrace
-from docpager.memory.session import Session
+from docpager.memory.session import Memory, Session
 from docpager.memory.summary import ExtractiveSummarizer
 from docpager.messages import AssistantMessage, ModelInfo
-from docpager.protocols import Chat, Summarizer, TokenCounter
+from docpager.protocols import Chat, Models, Summarizer, TokenCounter
 from docpager.testing import (
     CharacterCounter,
     FrozenClock,
@@ -113,14 +113,15 @@ class World:
         if self.chat is None:
             self.chat = ScriptedChat(self.replies, counter=self.counter)
         self.agent = Agent(
-            chat=self.chat,
-            model=ModelInfo("scripted", "test", "tools", self.window),
-            store=self.archive,
-            embedder=HashEmbedder(),
-            session=self.session,
-            counter=self.counter,
-            summarizer=self.summarizer or ExtractiveSummarizer(self.counter),
-            meter=self.meter,
+            Models(
+                chat=self.chat,
+                info=ModelInfo("scripted", "test", "tools", self.window),
+                meter=self.meter,
+                counter=self.counter,
+                summarizer=self.summarizer or ExtractiveSummarizer(self.counter),
+                embedder=HashEmbedder(),
+            ),
+            Memory(self.archive, self.session),
             max_steps=self.max_steps,
             clock=self.clock,
             trace=self.trace,

@@ -24,9 +24,10 @@ from docpager.errors import (
     NothingToDo,
     UserError,
 )
+from docpager.ingest.committing import FlushAt, Writing
 from docpager.ingest.ignore import PathFilter
 from docpager.ingest.plan import Retries
-from docpager.ingest.run import FlushAt, Options, ingest
+from docpager.ingest.run import Options, ingest
 from docpager.protocols import ArchiveWriter, Vectors
 from docpager.testing import CharacterCounter, FrozenClock, HashEmbedder, InMemoryStore
 from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestReport
@@ -106,13 +107,10 @@ class Bench:
         return ingest(
             [str(path) for path in paths or (self.folder,)],
             known=self.archive.documents(),
-            open_writer=self.open_writer,
-            embedder=self.embedder,
+            writing=Writing(self.open_writer, self.embedder, paid, flush or FlushAt()),
             parse=self.parse,
             clock=self.clock,
             progress=self.seen.append,
-            paid_embeddings=paid,
-            flush_at=flush,
             options=options,
         )
 

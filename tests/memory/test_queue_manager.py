@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from docpager.errors import BudgetReached, ModelError
 from docpager.memory.fifo import FifoQueue
-from docpager.memory.queue_manager import Flush, QueueManager, reply_reserve
+from docpager.memory.queue_manager import Flush, Frame, QueueManager, reply_reserve
 from docpager.memory.summary import ExtractiveSummarizer, ModelSummarizer
 from docpager.messages import (
     AssistantMessage,
@@ -61,14 +61,11 @@ def manager_of(
     log, flushes = Log(), []
     manager = QueueManager(
         chat=chat or ScriptedChat([], counter=COUNTER),
-        instructions="Do your work. " * 20,
-        functions=(),
+        frame=Frame("Do your work. " * 20, (), lambda: "notes", window),
         queue=FifoQueue(),
         recall=log,
-        working_context=lambda: "notes",
         summarizer=summarizer or ExtractiveSummarizer(COUNTER),
         counter=COUNTER,
-        context_window=window,
         on_flush=flushes.append,
     )
     return manager, log, flushes
