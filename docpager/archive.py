@@ -173,6 +173,9 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> archive.status().passages
+            1
         """
         return self._store().status()
 
@@ -181,6 +184,9 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> [(document.name, document.state) for document in archive.documents()]
+            [('corpus/mill.txt', 'ready')]
         """
         return self._store().documents()
 
@@ -194,6 +200,9 @@ class Archive:
         Raises:
             UserError: there is no such document or page; the message says what there is.
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> [page.text for page in archive.read("mill.txt")]
+            ['The mill at Teme was built in 1887.']
         """
         store = self._store()
         found = store.document(document)
@@ -205,6 +214,9 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> [passage.passage_id for passage in archive.passages()]
+            ['P1']
         """
         store = self._store()
         ids = store.passage_ids()
@@ -218,6 +230,10 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> ids, vectors = archive.vectors()
+            >>> ids, vectors.shape
+            (('P1',), (1, 256))
         """
         return self._store().vectors()
 
@@ -241,6 +257,10 @@ class Archive:
             ArchiveError: the archive is missing, locked or damaged.
             NothingToDo: the archive is empty.
             ModelError: the embedding endpoint fails.
+
+            >>> page = archive.search("mill", mode="lexical")
+            >>> len(page), page.total, page.hits[0].passage.document
+            (1, 1, 'corpus/mill.txt')
         """
         from docpager.retrieval.pages import result_page
         from docpager.retrieval.search import search
@@ -374,6 +394,9 @@ class Archive:
 
         Raises:
             UserError: there is none, or there are several.
+
+            >>> [run.run_id for run in archive.traces()]
+            []
         """
         from docpager.agent.runs import find_run
 
