@@ -39,6 +39,7 @@ check: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet docpager tests tools benchmarks
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports --no-cache --no-logo
+	@$(BIN)/vulture
 	@$(MAKE) --no-print-directory test
 
 format: $(VENV)/.dev

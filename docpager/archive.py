@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
-from docpager.errors import NothingToDo, UserError
+from docpager.errors import NothingToDo
 from docpager.types import (
     Answer,
     ArchiveStatus,
@@ -65,21 +65,20 @@ class Archive:
         self,
         path: str | Path | None = None,
         *,
+        chat: Chat | None = None,
+        text_embedder: Embedder | None = None,
         config: Config | None = None,
-        own_chat: Chat | None = None,
-        own_embedder: Embedder | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         """Name an archive; nothing is opened yet, and the file need not exist.
 
         Args:
             path: The DuckDB file; by default that of the settings.
+            chat: A chat model of your own (`docpager.protocols.Chat`), in place of the model of
+                the settings; for `ask`.
+            text_embedder: An embedder of your own (`docpager.protocols.Embedder`), in place of
+                that of the settings; the same one for as long as the archive lives.
             config: All settings at once, in place of `settings`.
-            own_chat: A model of your own (`docpager.protocols.Chat`) for `ask`, in place of the one
-                in the settings; of those, `model` names it in answers and traces, and
-                `context_window` says how many tokens it reads.
-            own_embedder: An embedder of your own (`docpager.protocols.Embedder`). An archive made
-                with one needs it again for `search`, `ask` and `ingest`.
             settings: Settings by name, as in `docpager.toml`.
         """
         if path is not None:
@@ -89,8 +88,7 @@ class Archive:
         elif path is not None:
             config = replace(config, archive=Path(path))
         self.config = config
-        self._own_chat = own_chat
-        self._own_embedder = own_embedder
+        self._given = wiring.GivenModels(chat, text_embedder)
         self._opened = ExitStack()
         self._kept_store: DuckDBReader | None = None
         self._kept_embedder: Embedder | None = None
@@ -101,9 +99,9 @@ class Archive:
         self._kept_store = self._kept_embedder = self._kept_runner = None
         self._opened.close()
 
-    def __reduce__(self) -> tuple[Callable[..., Archive], tuple[object, ...]]:
-        """Pickled as what it was made from: what is open stays behind."""
-        return _made_from, (self.config, self._own_chat, self._own_embedder)
+    def __reduce__(self) -> tuple[Callable[..., Archive], tuple[Config, wiring.GivenModels]]:
+        """Pickled as its settings: what is open stays behind."""
+        return _named_by, (self.config, self._given)
 
     def __enter__(self) -> Self:
         return self
@@ -151,7 +149,7 @@ class Archive:
             on_recognition,
             prune=prune,
             retry_failed=retry_failed,
-            own_embedder=self._own_embedder,
+            given=self._given,
         )
 
     def remove(self, names: Sequence[str]) -> Removal:
@@ -287,17 +285,14 @@ class Archive:
         exception; one that cannot be made ready to be asked is an exception.
 
         Args:
-            functions: Of your own, for the model to call. The first line of the docstring and the
-                `Args:` describe it, each parameter is a str, bool, int or float, and the text it
-                returns is shown to the model, cut to the room that is free; a FunctionError goes
-                back to the model, any other exception ends the run. A call repeated within a run
-                is not made again while its result is in the model's window.
+            functions: Functions of your own that the model may call, beside those of its memory;
+                the schema is made from signature and docstring, as `docs/python.md` shows. Small
+                models in mode `guided` do not call them.
             say: Called with the model that answers, in a line for people.
             watchers: Traces that receive every event of the run as it happens.
 
         Raises:
-            UserError: the question is empty, no model is configured, or a function lacks its
-                description.
+            UserError: the question is empty, or no model is configured.
             ArchiveError: the archive is missing, locked or damaged.
             NothingToDo: the archive is empty.
             ModelError: the embedded model cannot be loaded.
@@ -350,7 +345,6 @@ class Archive:
         """
         from docpager import batch as batches
 
-        self._require_named_models()
         paths = (junit_xml, summary, report)
         reports = [None if path is None else Path(path) for path in paths]
         return wiring.run_batch(
@@ -380,7 +374,6 @@ class Archive:
             UserError: a question is malformed, or no model is configured.
             NothingToDo: no question is selected.
         """
-        self._require_named_models()
         return wiring.estimate_batch(self.config, questions, results, selection=selection)
 
     def traces(self) -> tuple[Run, ...]:
@@ -402,14 +395,6 @@ class Archive:
 
         return find_run(wiring.run_folders(self.config), run_id)
 
-    def _require_named_models(self) -> None:
-        """A batch is resumed by what its settings name, and objects have no name there."""
-        if self._own_chat is not None or self._own_embedder is not None:
-            raise UserError(
-                "A batch needs models that the settings can name. Give `model` and `embedder` in "
-                "place of `own_chat` and `own_embedder`, or call `ask` for each question."
-            )
-
     # ---- opened at first use
 
     def _store(self) -> DuckDBReader:
@@ -420,16 +405,12 @@ class Archive:
     def _embedder(self) -> Embedder:
         if self._kept_embedder is None:
             identity = self._store().embedder_identity()
-            self._kept_embedder = wiring.matching_embedder(
-                self.config, identity, own=self._own_embedder
-            )
+            self._kept_embedder = self._given.matching(self.config, identity)
         return self._kept_embedder
 
     def _runner(self) -> QuestionRunner:
         if self._kept_runner is None:
-            opening = wiring.open_runner(
-                self.config, store=self._store(), embedder=self._embedder(), own_chat=self._own_chat
-            )
+            opening = wiring.open_runner(self.config, store=self._store(), given=self._given)
             self._kept_runner = self._opened.enter_context(opening)
         return self._kept_runner
 
@@ -441,8 +422,8 @@ def _ignore_result(_done: int, _total: int, _result: Result) -> None:
     """Does nothing."""
 
 
-def _made_from(config: Config, chat: Chat | None, embedder: Embedder | None) -> Archive:
-    return Archive(config=config, own_chat=chat, own_embedder=embedder)
+def _named_by(config: Config, given: wiring.GivenModels) -> Archive:
+    return Archive(config=config, chat=given.chat, text_embedder=given.embedder)
 
 
 def ingest_paths(

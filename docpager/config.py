@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypedDict, get_args
+
+import platformdirs
 
 from docpager.errors import UserError
 from docpager.types import Price
@@ -317,7 +318,7 @@ def load(
         cwd = Path.cwd() if cwd is None else cwd
     except FileNotFoundError as error:
         raise UserError("The current folder was deleted. Change to another one.") from error
-    values = _folders(environ) | _from_file(cwd / FILE_NAME)
+    values = _folders() | _from_file(cwd / FILE_NAME)
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
         values["color"] = False
     for name, setting in _SETTINGS.items():
@@ -415,23 +416,13 @@ def _unknown(name: str, place: str, allowed: Iterable[str]) -> str:
     return f"{place} has no key {name!r}. Did you mean {near[0]!r}?"
 
 
-def _folders(environ: Mapping[str, str]) -> dict[str, object]:
+def _folders() -> dict[str, object]:
     """The user's cache and state folders by the rules of the system it runs on."""
-    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
-    if sys.platform == "win32":
-        local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "docpager"
-        return {"cache_dir": local / "Cache", "state_dir": local}
-    if sys.platform == "darwin":
-        library = home / "Library"
-        return {
-            "cache_dir": library / "Caches" / "docpager",
-            "state_dir": library / "Application Support" / "docpager",
-        }
-    cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
-    state = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    return {"cache_dir": cache / "docpager", "state_dir": state / "docpager"}
+    cache = platformdirs.user_cache_path("docpager", appauthor=False)
+    state = platformdirs.user_state_path("docpager", appauthor=False)
+    return {"cache_dir": cache, "state_dir": state}
 
 
 def variables() -> dict[str, str]:
-    """Which environment variable sets what; the README's table is checked against it."""
+    """Which environment variable sets what: the README's table is checked against it."""
     return {name: setting.variable for name, setting in _SETTINGS.items()}

@@ -134,7 +134,7 @@ class ModelInfo:
 
     model: str
     endpoint: str
-    """Base URL without credentials; `embedded`, or `python` for a model that the caller made."""
+    """Base URL without credentials, or `embedded`."""
     tool_mode: ToolMode
     context_window: int
     """Tokens of prompt and reply together."""

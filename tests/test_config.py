@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -173,10 +174,21 @@ def test_an_unknown_setting_from_python_names_the_nearest(tmp_path: Path) -> Non
         load({"archiv": "x"}, HOME, tmp_path)
 
 
-def test_the_users_folders_follow_the_system(tmp_path: Path) -> None:
-    environ = {"HOME": "/h", "XDG_CACHE_HOME": "/c", "XDG_STATE_HOME": "/s"}
-    config = load({}, environ, tmp_path)
+def test_the_users_folders_follow_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/h")
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    config = load({}, {}, tmp_path)
     assert config.cache_dir.name == "docpager"
     assert config.state_dir != config.cache_dir
-    moved = load({}, {**environ, "DOCPAGER_CACHE_DIR": "/elsewhere"}, tmp_path)
+    if sys.platform == "linux":
+        folders = (config.cache_dir, config.state_dir)
+        assert folders == (Path("/h/.cache/docpager"), Path("/h/.local/state/docpager"))
+        monkeypatch.setenv("XDG_CACHE_HOME", "/c")
+        monkeypatch.setenv("XDG_STATE_HOME", "/s")
+        config = load({}, {}, tmp_path)
+        assert (config.cache_dir, config.state_dir) == (Path("/c/docpager"), Path("/s/docpager"))
+    moved = load({}, {"DOCPAGER_CACHE_DIR": "/elsewhere"}, tmp_path)
     assert moved.cache_dir == Path("/elsewhere")

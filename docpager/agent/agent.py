@@ -74,7 +74,10 @@ class _Progress:
 
 
 class Agent:
-    """Answers one question over an archive, within a session; made anew for each run."""
+    """Answers one question over an archive, within a session; made anew for each run.
+
+    `own` are functions of the caller's, offered beside those of the memory.
+    """
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class Agent:
         clock: Clock,
         trace: Trace,
         run_id: str,
-        own_functions: Sequence[Function] = (),
+        own: Sequence[Function] = (),
     ) -> None:
         store, session, counter = memory.store, memory.session, models.counter
         self._chat = models.chat
@@ -97,7 +100,8 @@ class Agent:
         self._clock = clock
         self._trace = trace
         self._run_id = run_id
-        self._specs = (*function_specs(), *(function.spec for function in own_functions))
+        self._own = {function.spec.name: function for function in own}
+        self._specs = (*function_specs(), *(function.spec for function in own))
         self._progress = _Progress(generation=store.generation)
         self._pages: dict[PageRef, None] = {}
         self._manager = QueueManager(
@@ -111,34 +115,35 @@ class Agent:
             counter=counter,
             on_flush=self._on_flush,
         )
-        budget = self._manager.result_budget
-        text_cost = self._manager.text_cost
         self._working_context = self._notes()
-        archival = ArchivalMemory(
-            store=store,
-            embedder=models.embedder,
-            session=session,
-            counter=counter,
-            budget=budget,
-            text_cost=text_cost,
-        )
-        functions = MemoryFunctions(
-            archival=archival,
-            working_context=self._working_context,
-            session=session,
-            evict=lambda keep_last: self._manager.flush(keep_last, share=0.0),
-            counter=counter,
-            budget=budget,
-            text_cost=text_cost,
-        )
         self._executor = Executor(
-            functions=functions_of(functions, own_functions),
+            functions=functions_of(self._functions(models)) | self._own,
             queue_manager=self._manager,
             cut=counter.cut,
             judge=self._judge,
             on_shown=self._on_shown,
         )
         self._citations = CitationChecker(store, session.shown)
+
+    def _functions(self, models: Models) -> MemoryFunctions:
+        budget, text_cost = self._manager.result_budget, self._manager.text_cost
+        archival = ArchivalMemory(
+            store=self._store,
+            embedder=models.embedder,
+            session=self._session,
+            counter=self._counter,
+            budget=budget,
+            text_cost=text_cost,
+        )
+        return MemoryFunctions(
+            archival=archival,
+            working_context=self._working_context,
+            session=self._session,
+            evict=lambda keep_last: self._manager.flush(keep_last, share=0.0),
+            counter=self._counter,
+            budget=budget,
+            text_cost=text_cost,
+        )
 
     def run(self, question: str) -> Answer:
         """Answer the question; failures of the model become an Answer that says so.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docpager.agent.agent import Agent
-from docpager.agent.functions import Function
+from docpager.agent.functions import own_functions
 from docpager.agent.trace import ForkedTrace, MemoryTrace, Trace, TraceFile
 from docpager.errors import NothingToDo, UserError
 from docpager.memory.session import Memory, Session
@@ -38,7 +38,7 @@ def ask(
     max_steps: int,
     clock: Clock,
     runs: RunStore,
-    own_functions: Sequence[Function] = (),
+    functions: Sequence[Callable[..., str]] = (),
 ) -> Answer:
     """Answer one question from `memory`, and leave the trace in the run store whatever happens.
 
@@ -46,7 +46,8 @@ def ask(
     makes one run differ from another on the same archive; it is hashed into `run_id`.
 
     Raises:
-        UserError: the question is empty, or too long for the window.
+        UserError: the question is empty, or too long for the window, or a function of the
+            caller's own has no schema.
         NothingToDo: the archive has no passages.
     """
     question = question.strip()
@@ -57,7 +58,8 @@ def ask(
     run_id = run_identity(question, content_hash, settings, len(memory.session.entries))
     with TraceFile(runs.folder, run_id, runs.keep_runs) as file:
         trace = ForkedTrace(file, *runs.also)
-        agent = Agent(models_for(trace), memory, max_steps, clock, trace, run_id, own_functions)
+        own = own_functions(functions)
+        agent = Agent(models_for(trace), memory, max_steps, clock, trace, run_id, own)
         return agent.run(question)
 
 

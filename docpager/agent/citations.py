@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from docpager.locations import section_name
 from docpager.protocols import ArchivalStore
 from docpager.types import Citation, PageText, Passage
+from docpager.unicode import (
+    COMPATIBILITY_IDEOGRAPHS,
+    HANGUL_SYLLABLES,
+    IDEOGRAPHS,
+    IDEOGRAPHS_EXTENSION_A,
+    KANA,
+)
 
 _LINE_END_AFTER_HYPHEN = re.compile(r"(?<=\w[-\u2010\u00ad\ufffe\u0002])\s+(?=\w)")
 _INVISIBLE = re.compile("[\u00ad\u200b\u200c\u200d\u2060\ufeff\ufffe\u0002]")
@@ -18,7 +25,9 @@ _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _SPACE = re.compile(r"\s+")
 _WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
 _SPACE_BESIDE_CJK = re.compile(rf"(?<={_WIDE}) | (?={_WIDE})")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_CJK = re.compile(
+    f"[{KANA}{IDEOGRAPHS_EXTENSION_A}{IDEOGRAPHS}{HANGUL_SYLLABLES}{COMPATIBILITY_IDEOGRAPHS}]"
+)
 _CELL_EDGE = re.compile(r"[\t|]|  +")
 _SAME_MARKS = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"'}

@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache, partial
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -28,8 +28,6 @@ from docpager.types import JSONValue, PageRef
 PageNumber: TypeAlias = Annotated[int, Field(ge=0)]
 DocumentPageNumber: TypeAlias = Annotated[int, Field(ge=1)]
 _ARGUMENT = re.compile(r"^\s+(\w+): (.+)$", re.MULTILINE)
-_FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-"""What every endpoint accepts."""
 _ENTRY_CUT = 4
 
 
@@ -240,53 +238,20 @@ FUNCTION_NAMES = (
     "read_document",
     "send_message",
 )
+_SIMPLE_TYPES: dict[Any, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    PageNumber: "integer",
+    DocumentPageNumber: "integer",
+}
 _SHOWS_MEMORY = frozenset({"archival_memory_search", "conversation_search", "read_document"})
 
 
-_OWN_TYPES = (str, bool, int, float)
-
-
-def functions_of(memory: MemoryFunctions, own: Sequence[Function] = ()) -> dict[str, Function]:
-    """The functions by name, in the order in which they are offered: the user's `own` last."""
-    found = {name: replace(_function(name), call=getattr(memory, name)) for name in FUNCTION_NAMES}
-    return found | {function.spec.name: function for function in own}
-
-
-def own_functions(calls: Sequence[Callable[..., str]]) -> tuple[Function, ...]:
-    """Functions of a user's own, described as docpager's are: by signature and docstring.
-
-    Raises:
-        UserError: one lacks a description, a type or a name of its own.
-    """
-    found = tuple(_own_function(call) for call in calls)
-    names = [*FUNCTION_NAMES, *(function.spec.name for function in found)]
-    for function in found:
-        if names.count(function.spec.name) > 1:
-            raise UserError(f"There are two functions {function.spec.name!r}. Rename yours.")
-    return found
-
-
-def _own_function(call: Callable[..., str]) -> Function:
-    name = getattr(call, "__name__", "")
-    if not _FUNCTION_NAME.fullmatch(name) or not inspect.getdoc(call):
-        raise UserError(
-            f"{call!r} cannot be offered to a model. Give it a name and a docstring whose first "
-            "line says what it does."
-        )
-    hints = get_type_hints(call)
-    if any(hints.get(item) not in _OWN_TYPES for item in inspect.signature(call).parameters):
-        raise UserError(f"Annotate each parameter of {name} as str, bool, int or float.")
-    try:
-        function = _described(call)
-    except TypeError as error:
-        raise UserError(f"{error}. Describe it under `Args:` in the docstring.") from error
-
-    @wraps(call)
-    def result(**arguments: Any) -> FunctionResult:
-        return FunctionResult(fenced(str(call(**arguments))))
-
-    # As what a search brings in: it may be long, so it is cut to the room that is free.
-    return replace(function, call=result, shows_memory=True)
+def functions_of(memory: MemoryFunctions) -> dict[str, Function]:
+    """The functions by name, in the order in which they are offered."""
+    return {name: replace(_function(name), call=getattr(memory, name)) for name in FUNCTION_NAMES}
 
 
 def function_specs() -> tuple[FunctionSpec, ...]:
@@ -294,19 +259,51 @@ def function_specs() -> tuple[FunctionSpec, ...]:
     return tuple(_function(name).spec for name in FUNCTION_NAMES)
 
 
+def own_functions(calls: Sequence[Callable[..., str]]) -> tuple[Function, ...]:
+    """Functions of a caller's own, offered to the model after the others.
+
+    Each is a function with a docstring, whose first line is the description, and whose section
+    `Args:` describes every parameter; parameters are str, int, float or bool. What it returns is
+    shown to the model as data. A FunctionError that it raises goes back to the model.
+
+    Raises:
+        UserError: a name is taken, or a parameter is not described or of another type.
+    """
+    made: dict[str, Function] = {}
+    for call in calls:
+        if call.__name__ in FUNCTION_NAMES or call.__name__ in made:
+            raise UserError(f"There is a function {call.__name__} already. Name yours otherwise.")
+        try:
+            function = _described(call.__name__, call)
+        except TypeError as error:
+            raise UserError(f"{error}. Describe it, or use str, int, float or bool.") from error
+        made[call.__name__] = replace(function, call=partial(_shown_as_data, call))
+    return tuple(made.values())
+
+
+def _shown_as_data(call: Callable[..., str], **arguments: Any) -> FunctionResult:
+    try:
+        return FunctionResult(fenced(str(call(**arguments))), kind="confirmation")
+    except FunctionError:
+        raise
+    except Exception as error:  # the caller's own code; the model can try otherwise
+        kind = type(error).__name__
+        raise FunctionError(f"it ended in {kind}: {error}. Try other arguments.") from error
+
+
 @cache
 def _function(name: str) -> Function:
     """A function of `MemoryFunctions`, not yet bound to a memory."""
-    return _described(getattr(MemoryFunctions, name))
+    function = _described(name, getattr(MemoryFunctions, name))
+    return replace(function, shows_memory=name in _SHOWS_MEMORY)
 
 
-def _described(call: Callable[..., Any]) -> Function:
+def _described(name: str, call: Callable[..., Any]) -> Function:
     """A function with its schema out of signature and docstring.
 
     Raises:
-        TypeError: a parameter is not described.
+        TypeError: a parameter is not described, or of a type that has no schema.
     """
-    name = call.__name__
     description, _, _ = inspect.cleandoc(call.__doc__ or "").partition("\n")
     described = dict(_ARGUMENT.findall(call.__doc__ or ""))
     hints = get_type_hints(call, include_extras=True)
@@ -318,12 +315,10 @@ def _described(call: Callable[..., Any]) -> Function:
             continue
         if parameter.name not in described:
             raise TypeError(f"{name}: parameter {parameter.name} is not described")
+        hint = hints.get(parameter.name)
         optional = parameter.default is not inspect.Parameter.empty
-        fields[parameter.name] = (
-            hints[parameter.name],
-            parameter.default if optional else ...,
-        )
-        properties[parameter.name] = _json_type(hints[parameter.name])
+        fields[parameter.name] = (hint, parameter.default if optional else ...)
+        properties[parameter.name] = _json_type(f"{name}: parameter {parameter.name}", hint)
         if not optional:
             required.append(parameter.name)
     has_heartbeat = name != "send_message"
@@ -335,21 +330,16 @@ def _described(call: Callable[..., Any]) -> Function:
         "required": required,
     }
     arguments = create_model(f"{name}_arguments", __config__=ConfigDict(extra="ignore"), **fields)
-    return Function(
-        FunctionSpec(name, description, parameters),
-        call,
-        arguments,
-        has_heartbeat,
-        name in _SHOWS_MEMORY,
-    )
+    spec = FunctionSpec(name, description, parameters)
+    return Function(spec, call, arguments, has_heartbeat, shows_memory=True)
 
 
-def _json_type(hint: Any) -> dict[str, JSONValue]:
+def _json_type(parameter: str, hint: Any) -> dict[str, JSONValue]:
     """The bare type: descriptions would take a quarter of the tokens that schemas may take."""
-    simple = {str: "string", bool: "boolean", int: "integer", float: "number"}
-    simple |= {PageNumber: "integer", DocumentPageNumber: "integer"}
-    if hint in simple:
-        return {"type": simple[hint]}
+    if hint in _SIMPLE_TYPES:
+        return {"type": _SIMPLE_TYPES[hint]}
+    if hint != list[CitationArgument]:
+        raise TypeError(f"{parameter} has a type without a schema")
     text: dict[str, JSONValue] = {"type": "string"}
     item: dict[str, JSONValue] = {
         "type": "object",

@@ -17,6 +17,14 @@ from collections.abc import Callable, Iterable
 from typing import Literal, get_args
 
 from docpager.types import PageRef
+from docpager.unicode import (
+    COMPATIBILITY_IDEOGRAPHS,
+    HANGUL_SYLLABLES,
+    IDEOGRAPHIC_MARKS,
+    IDEOGRAPHS,
+    IDEOGRAPHS_EXTENSION_A,
+    KANA,
+)
 
 Metric = Literal[
     "exact_match",
@@ -31,7 +39,8 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _CJK = re.compile(
-    r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+    f"[{IDEOGRAPHIC_MARKS}{KANA}{IDEOGRAPHS_EXTENSION_A}{IDEOGRAPHS}{HANGUL_SYLLABLES}"
+    f"{COMPATIBILITY_IDEOGRAPHS}]"
 )
 
 

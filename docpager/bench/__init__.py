@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat: `docpager bench`."""
+"""Measurements that users run (`docpager bench`); those for developers are in `benchmarks/`."""

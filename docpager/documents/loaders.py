@@ -216,19 +216,6 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:5]) + more
 
 
-def parse_file(path: str) -> OutlinedDocument:
-    """The pages and headings of one file, whatever its size.
-
-    Raises:
-        DocumentError: with the reason why there are none.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise unreadable(error) from error
-    return parse_bytes(Path(path).name, data)
-
-
 def parse_bytes(
     name: str, data: bytes, pdf: PdfOptions | None = None, limits: SizeLimits | None = None
 ) -> OutlinedDocument:

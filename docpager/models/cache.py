@@ -27,6 +27,7 @@ from docpager.messages import (
     AssistantMessage,
     ChatReply,
     ChatRequest,
+    Message,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -349,13 +350,20 @@ def cached_mode(
 
 def chat_key(request: ChatRequest, model: str, seed: int | None) -> str:
     """The hash of the model and of all that decides its reply."""
-    messages = [asdict(message) for message in request.messages]
-    for message in messages:
-        # Why a message was sent is nothing that the model sees.
-        message.pop("kind", None)
+    messages = [_keyed(message) for message in request.messages]
     functions = [asdict(spec) for spec in request.functions]
     settings = [model, seed, request.max_tokens, list(request.stop)]
     return _hash(["chat", settings, messages, functions, request.response_schema])
+
+
+def _keyed(message: Message) -> dict[str, object]:
+    """What a key depends on of a message, in the form that caches have had from the first."""
+    fields = asdict(message)
+    # Why a message was sent, and what kind of result it is, is nothing that the model sees.
+    fields.pop("kind", None)
+    if isinstance(message, ToolResult):
+        fields["failed"] = message.failed
+    return fields
 
 
 def _told(request: ChatRequest) -> str:

@@ -13,7 +13,12 @@ from docpager.wiring.chats import (
     model_name,
     open_model,
 )
-from docpager.wiring.embedders import check_same_model, matching_embedder, probed_identity
+from docpager.wiring.embedders import (
+    GivenModels,
+    check_same_model,
+    matching_embedder,
+    probed_identity,
+)
 from docpager.wiring.endpoints import (
     EMBEDDED,
     is_embedded,
@@ -40,6 +45,7 @@ __all__ = [
     "UNKNOWN_WINDOW",
     "BatchFiles",
     "BatchOptions",
+    "GivenModels",
     "IngestProgress",
     "OpenModel",
     "QuestionRunner",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, assert_never
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import BudgetReached, ModelError, UserError
-from docpager.messages import ChatRequest, ModelInfo, UserMessage
-from docpager.types import ToolMode
+from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
+from docpager.types import ToolMode, Usage
 from docpager.wiring.endpoints import (
     EMBEDDED,
     is_embedded,
@@ -24,7 +24,7 @@ from docpager.wiring.stores import side_folder
 if TYPE_CHECKING:
     from docpager.models.cache import CallCache
     from docpager.models.chat import OpenAIChat
-    from docpager.models.endpoint import Endpoint
+    from docpager.models.endpoint import Endpoint, OnWait, TimeLeft
     from docpager.models.throttle import Throttle
     from docpager.protocols import Chat, TokenCounter
 
@@ -57,11 +57,47 @@ _WINDOWS = {
 class OpenModel:
     """A model that can be called: the chat on the wire, and what is known of it."""
 
-    wire: Chat
+    wire: OpenAIChat | GivenChat
     info: ModelInfo
     counter: TokenCounter
     window_known: bool
     """False where the window is assumed."""
+
+
+class GivenChat:
+    """A chat model of the caller's own, in the place of one on the wire."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    @property
+    def tool_mode(self) -> ToolMode:
+        """That of the chat."""
+        return self._chat.tool_mode
+
+    def prompt_tokens(self, request: ChatRequest) -> int:
+        """Tokens as the chat counts them."""
+        return self._chat.prompt_tokens(request)
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """The reply of the chat."""
+        return self._chat.complete(request)
+
+    def for_run(self, _on_wait: OnWait, _time_left: TimeLeft | None = None) -> GivenChat:
+        """Itself: it keeps nothing of a run."""
+        return self
+
+    def learn(self, _request: ChatRequest, _usage: Usage) -> None:
+        """Does nothing: the chat counts for itself."""
+
+
+def given_model(config: Config, chat: Chat) -> OpenModel:
+    """A chat model of the caller's own; name, window and mode may be given in the settings."""
+    name = config.model or type(chat).__name__
+    mode = chat.tool_mode if config.tool_mode == "auto" else config.tool_mode
+    info = ModelInfo(name, "python", mode, config.context_window or UNKNOWN_WINDOW)
+    counter = make_counter(config, name)
+    return OpenModel(GivenChat(chat), info, counter, window_known=config.context_window is not None)
 
 
 def known_window(model: str) -> int | None:
@@ -160,20 +196,6 @@ def _remote_model(
     mode = _settled_mode(config, wire, endpoint.url, name, cache)
     info = ModelInfo(name, endpoint.url, mode, window or UNKNOWN_WINDOW)
     return OpenModel(wire, info, counter, window_known=window is not None)
-
-
-def own_model(config: Config, chat: Chat) -> OpenModel:
-    """A model that the caller made; its own `tool_mode` holds unless the settings name one."""
-    name = own_model_name(config, chat)
-    mode = chat.tool_mode if config.tool_mode == "auto" else config.tool_mode
-    window = config.context_window or known_window(name)
-    info = ModelInfo(name, "python", mode, window or UNKNOWN_WINDOW)
-    return OpenModel(chat, info, make_counter(config, name), window_known=window is not None)
-
-
-def own_model_name(config: Config, chat: Chat) -> str:
-    """What the settings call the caller's model, else its class."""
-    return config.model or type(chat).__name__
 
 
 MODES_FILE = "tool_modes.json"

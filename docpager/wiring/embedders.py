@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from docpager.config import Config
@@ -12,7 +12,7 @@ from docpager.wiring.endpoints import make_counter, make_endpoint, require_endpo
 
 if TYPE_CHECKING:
     from docpager.models.throttle import Throttle
-    from docpager.protocols import Embedder
+    from docpager.protocols import Chat, Embedder
 
 STATIC = "static"
 
@@ -47,17 +47,14 @@ def make_embedder(
 
 
 def matching_embedder(
-    config: Config,
-    kept: EmbedderIdentity | None,
-    throttle: Throttle | None = None,
-    own: Embedder | None = None,
+    config: Config, kept: EmbedderIdentity | None, throttle: Throttle | None = None
 ) -> Embedder:
-    """`own`, else as `make_embedder`; refused where it did not make the archive's vectors.
+    """As `make_embedder`, refused where it did not make the archive's vectors.
 
     Raises:
         UserError: name, dimension or probe differ from the archive's.
     """
-    embedder = own or make_embedder(config, kept, throttle)
+    embedder = make_embedder(config, kept, throttle)
     if kept is not None:
         check_same_model(kept, embedder.identity)
     return embedder
@@ -82,3 +79,25 @@ def probed_identity(embedder: Embedder) -> EmbedderIdentity:
         return identity
     vector = embedder.embed([PROBE_TEXT])[0]
     return replace(identity, probe=tuple(float(value) for value in vector))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenModels:
+    """Models of the caller's own, in place of those that the settings name."""
+
+    chat: Chat | None = None
+    embedder: Embedder | None = None
+
+    def matching(
+        self, config: Config, kept: EmbedderIdentity | None, throttle: Throttle | None = None
+    ) -> Embedder:
+        """The embedder, refused where it did not make the archive's vectors.
+
+        Raises:
+            UserError: name, dimension or probe differ from the archive's.
+        """
+        if self.embedder is None:
+            return matching_embedder(config, kept, throttle)
+        if kept is not None:
+            check_same_model(kept, self.embedder.identity)
+        return self.embedder

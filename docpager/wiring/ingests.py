@@ -13,7 +13,7 @@ from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import FailureReason, UserError
 from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestReport
-from docpager.wiring.embedders import STATIC, embedder_name, matching_embedder, probed_identity
+from docpager.wiring.embedders import STATIC, GivenModels, embedder_name, probed_identity
 from docpager.wiring.endpoints import make_counter
 from docpager.wiring.stores import lock_wait
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from docpager.documents.sandbox import Sandbox
     from docpager.ingest.committing import Writing
     from docpager.ingest.plan import Retries
-    from docpager.protocols import Embedder
 
 CHUNK_MODEL = "gpt-4o"
 """Whose tokens passages are measured in: one measure for an archive, whoever is asked later."""
@@ -42,7 +41,7 @@ def ingest_into(
     *,
     prune: bool = False,
     retry_failed: bool = False,
-    own_embedder: Embedder | None = None,
+    given: GivenModels | None = None,
 ) -> IngestReport:
     """Bring the archive up to date with files and folders; see `Archive.ingest`."""
     from docpager.documents.pdf import ocr
@@ -61,7 +60,7 @@ def ingest_into(
     return ingest(
         paths,
         known=known,
-        writing=_writing(config, identity, own_embedder),
+        writing=_writing(config, identity, given or GivenModels()),
         parse=lambda paths: sandbox.map(paths, _file_size),
         clock=SystemClock(),
         progress=progress or silent,
@@ -73,15 +72,13 @@ def ingest_into(
     )
 
 
-def _writing(
-    config: Config, kept: EmbedderIdentity | None, own_embedder: Embedder | None
-) -> Writing:
+def _writing(config: Config, kept: EmbedderIdentity | None, given: GivenModels) -> Writing:
     """Where documents are written; the identity of a new embedder is asked for when it is kept."""
     from docpager.ingest.committing import Writing
     from docpager.stores.duckdb.writer import open_writer
 
     clock, wait_s = SystemClock(), lock_wait(config)
-    embedder = matching_embedder(config, kept, own=own_embedder)
+    embedder = given.matching(config, kept)
 
     @cache
     def identity() -> EmbedderIdentity:
@@ -91,7 +88,7 @@ def _writing(
     return Writing(
         lambda: open_writer(config.archive, identity(), clock=clock, wait_s=wait_s),
         embedder,
-        paid_embeddings=own_embedder is not None or embedder_name(config, kept) != STATIC,
+        paid_embeddings=given.embedder is not None or embedder_name(config, kept) != STATIC,
     )
 
 

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo
-from docpager.wiring.chats import model_name, open_model, own_model, own_model_name
-from docpager.wiring.embedders import matching_embedder
+from docpager.wiring.chats import given_model, model_name, open_model
+from docpager.wiring.embedders import GivenModels
 from docpager.wiring.endpoints import make_counter, required_price
 from docpager.wiring.runner import QuestionRunner, SharedLimits
 from docpager.wiring.stores import EMPTY, open_store
 
 if TYPE_CHECKING:
     from docpager.models.cache import CallCache
-    from docpager.protocols import Chat, Embedder
     from docpager.stores.duckdb.reader import DuckDBReader
 
 Say = Callable[[str], None]
@@ -34,36 +33,33 @@ def open_runner(
     config: Config,
     shared: SharedLimits | None = None,
     store: DuckDBReader | None = None,
-    embedder: Embedder | None = None,
-    own_chat: Chat | None = None,
+    given: GivenModels | None = None,
 ) -> Iterator[QuestionRunner]:
     """Store, model, embedder and cache, opened once for many questions.
 
     Args:
         shared: What the questions of a batch share.
         store: The store, where it is open already; it stays open.
-        embedder: The embedder, where it is loaded already.
-        own_chat: The caller's model, in place of that of the settings.
+        given: Models of the caller's own, in place of those of the settings.
 
     Raises:
         DocpagerError: whatever stands in the way of asking.
     """
-    if config.max_cost is not None:
+    if config.max_cost is not None and (given is None or given.chat is None):
         option = "--question-max-cost" if shared else "--max-cost"
-        name = own_model_name(config, own_chat) if own_chat else model_name(config)
-        required_price(config, name, option)
+        required_price(config, model_name(config), option)
     throttle = shared.throttle if shared else None
     with ExitStack() as opened:
         store = store or opened.enter_context(open_store(config))
         if store.passage_count == 0:
             raise NothingToDo(EMPTY)
-        if embedder is None:
-            embedder = matching_embedder(config, store.embedder_identity(), throttle)
+        given = given or GivenModels()
+        embedder = given.matching(config, store.embedder_identity(), throttle)
         cache = opened.enter_context(open_cache(config))
-        if own_chat is None:
+        if given.chat is None:
             model = opened.enter_context(open_model(config, cache, throttle))
         else:
-            model = own_model(config, own_chat)
+            model = given_model(config, given.chat)
         yield QuestionRunner(config, model, embedder, store, cache, shared)
 
 

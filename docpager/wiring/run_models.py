@@ -8,7 +8,6 @@ from docpager.clocks import WorkClock
 from docpager.config import Config
 from docpager.errors import Limit
 from docpager.messages import ChatReply, ChatRequest
-from docpager.types import Usage
 from docpager.wiring.chats import OpenModel, in_mode
 from docpager.wiring.endpoints import EMBEDDED, price_of
 
@@ -73,11 +72,8 @@ class RunModels:
 
     def _chat(self, work: WorkClock, time_left: TimeLeft) -> Chat:
         """What the meter calls: budget and cache around the wire, as far as there are any."""
-        from docpager.models.chat import OpenAIChat
-
-        chat = wire = self._model.wire
-        if isinstance(wire, OpenAIChat):
-            chat = wire = wire.for_run(work.exclude, time_left)
+        wire = self._model.wire.for_run(work.exclude, time_left)
+        chat: Chat = wire
         if self._budget is not None:
             from docpager.models.budget import BudgetedChat
 
@@ -93,13 +89,9 @@ class RunModels:
                 seed=self._config.seed,
                 clock=clock or CallClock(self._cache.began),
                 stopwatch=work.monotonic,
-                on_replay=wire.learn if isinstance(wire, OpenAIChat) else _unheard,
+                on_replay=wire.learn,
             )
         return chat
-
-
-def _unheard(_request: ChatRequest, _usage: Usage) -> None:
-    """A caller's model learns nothing from calls that were not made."""
 
 
 def _models(

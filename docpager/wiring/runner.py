@@ -99,29 +99,16 @@ class QuestionRunner:
         watchers: Sequence[Trace] = (),
         functions: Sequence[Callable[..., str]] = (),
     ) -> RunOutcome:
-        """Answer one question.
-
-        Args:
-            watchers: Receive every event of the run.
-            functions: Of the caller's own, offered to the model with docpager's.
+        """Answer one question; `watchers` are told every event of the run.
 
         Raises:
             DocpagerError: whatever stands in the way before the model is asked.
         """
         from docpager.agent.ask import RunStore, ask
-        from docpager.agent.functions import own_functions
         from docpager.memory.session import Memory
         from docpager.models.cache import CallClock
 
-        config, settings = self._config, self.settings
-        own = own_functions(functions)
-        if own:
-            if self.info.tool_mode == "guided":
-                raise UserError(
-                    "Mode guided takes fixed steps and calls no further functions. "
-                    "Use the tool mode tools, json or text."
-                )
-            settings["functions"] = [function.spec.name for function in own]
+        config = self._config
         clock = WorkClock() if self._cache is None else CallClock(self._cache.began)
         run_models = self._run_models(clock)
         with (
@@ -134,7 +121,7 @@ class QuestionRunner:
                 models_for=run_models.traced,
                 memory=Memory(archive, session),
                 content_hash=self.content_hash,
-                settings=settings,
+                settings=self._settings_with(functions),
                 max_steps=config.max_steps,
                 clock=clock,
                 runs=RunStore(
@@ -143,9 +130,15 @@ class QuestionRunner:
                     None if self._shared else config.keep_runs,
                     (*watchers, *copies),
                 ),
-                own_functions=own,
+                functions=functions,
             )
         return RunOutcome(answer, run_models.refused_by)
+
+    def _settings_with(self, functions: Sequence[Callable[..., str]]) -> dict[str, object]:
+        """Functions of the caller's own make another run of the same question."""
+        if not functions:
+            return self.settings
+        return {**self.settings, "functions": [function.__name__ for function in functions]}
 
     def _store_for_thread(self) -> DuckDBReader:
         with self._opening:

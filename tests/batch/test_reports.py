@@ -357,7 +357,6 @@ def test_a_score_that_a_file_does_not_have_is_none(tmp_path: Path) -> None:
 
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
-MEASURE = st.none() | st.floats(0, 1)
 ANSWERS = st.builds(
     Answer,
     run_id=st.text("abc123", max_size=8),

@@ -20,6 +20,7 @@ from docpager.messages import (
     ChatRequest,
     FunctionSpec,
     SystemMessage,
+    ToolCall,
     ToolResult,
     UserMessage,
 )
@@ -276,3 +277,19 @@ def test_processes_share_it_and_see_each_others_calls(tmp_path: Path) -> None:
         assert all((mine.get(f"{n:064x}") or {})["n"] == n for n in range(400))
         assert len(mine) == 400
     assert len(path.read_text().splitlines()) == 401
+
+
+def test_keys_stay_what_they_are_in_the_caches_that_people_keep() -> None:
+    call = ToolCall("c1", "archival_memory_search", "{}")
+    request = ChatRequest(
+        (
+            SystemMessage("s"),
+            UserMessage("q"),
+            AssistantMessage("", (call,)),
+            ToolResult("c1", "archival_memory_search", "Showing 1", "hits"),
+            ToolResult("c2", "x", "Failed: no", "failure"),
+        ),
+        (FunctionSpec("f", "d", {"type": "object"}),),
+    )
+    key = "4589db458718a97e3ecd2138c3a77cc2a9a1da17207bc7fdac51ce6c5d7b1019"
+    assert chat_key(request, "m", 3) == key

@@ -53,7 +53,6 @@ def read_xlsx(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocu
 class _Workbook:
     def __init__(self, package: Package, part: str) -> None:
         self._package = package
-        self._part = part
         self._root = package.tree(part)
         self._targets = package.relations(part)
         properties = child(self._root, "workbookPr")

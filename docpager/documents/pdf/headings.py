@@ -56,12 +56,6 @@ class Sheet:
     lines: tuple[str, ...]
     heights: tuple[float, ...]
 
-    @classmethod
-    def of_text(cls, text: str) -> Sheet:
-        """A page of which only the text is known."""
-        lines = tuple(text.split("\n"))
-        return cls(lines, (0.0,) * len(lines))
-
 
 @dataclass(frozen=True, slots=True)
 class _Line:

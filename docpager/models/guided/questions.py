@@ -10,9 +10,11 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from docpager.unicode import HANGUL_SYLLABLES, IDEOGRAPHS, IDEOGRAPHS_EXTENSION_A, KANA
+
 _REFERENCE = re.compile(r"#(\d)")
 _WORD = re.compile(r"[^\W_]+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+_CJK = re.compile(f"[{KANA}{IDEOGRAPHS_EXTENSION_A}{IDEOGRAPHS}{HANGUL_SYLLABLES}]+")
 _COMPARES = re.compile(r"还是|哪个|更|比|和")
 _NAME = r"[A-Z0-9À-Þ][\w.'’&-]*(?: (?:(?:of|the|de|van|von|to|in|for|&) )*[A-Z0-9À-Þ][\w.'’&-]*)*"
 _SIDES = (
