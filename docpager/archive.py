@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
-from docpager.errors import NothingToDo
+from docpager.errors import NothingToDo, UserError
 from docpager.types import (
     Answer,
     ArchiveStatus,
@@ -286,8 +286,8 @@ class Archive:
 
         Args:
             functions: Functions of your own that the model may call, beside those of its memory;
-                the schema is made from signature and docstring, as `docs/python.md` shows. Small
-                models in mode `guided` do not call them.
+                the schema is made from signature and docstring, as `docs/python.md` shows. Mode
+                `guided` refuses them: it takes fixed steps.
             say: Called with the model that answers, in a line for people.
             watchers: Traces that receive every event of the run as it happens.
 
@@ -345,6 +345,7 @@ class Archive:
         """
         from docpager import batch as batches
 
+        self._require_named_models()
         paths = (junit_xml, summary, report)
         reports = [None if path is None else Path(path) for path in paths]
         return wiring.run_batch(
@@ -374,6 +375,7 @@ class Archive:
             UserError: a question is malformed, or no model is configured.
             NothingToDo: no question is selected.
         """
+        self._require_named_models()
         return wiring.estimate_batch(self.config, questions, results, selection=selection)
 
     def traces(self) -> tuple[Run, ...]:
@@ -394,6 +396,14 @@ class Archive:
         from docpager.agent.runs import find_run
 
         return find_run(wiring.run_folders(self.config), run_id)
+
+    def _require_named_models(self) -> None:
+        """A batch is resumed by what its settings name, and objects have no name there."""
+        if self._given != wiring.GivenModels():
+            raise UserError(
+                "A batch needs models that the settings can name. Give `model` and `embedder` in "
+                "place of `chat` and `text_embedder`, or call `ask` for each question."
+            )
 
     # ---- opened at first use
 
