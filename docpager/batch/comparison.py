@@ -238,8 +238,8 @@ def _passes(results: Sequence[Result]) -> float:
     return float(sum(result.scores.passed is True for result in results))
 
 
-def _tokens(results: Sequence[Result]) -> float:
-    return float(sum(result.answer.usage.total_tokens for result in results))
+def _tokens(results: Sequence[Result]) -> int:
+    return sum(result.answer.usage.total_tokens for result in results)
 
 
 def _cost(results: Sequence[Result]) -> float | None:

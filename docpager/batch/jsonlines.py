@@ -15,6 +15,9 @@ from docpager.unicode import repaired_json
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+_SURELY_SHALLOW = 200
+"""Levels of nesting that `json` writes and `repaired_json` walks without a RecursionError."""
+
 
 def decoded_object(line: bytes) -> dict[str, JSONValue]:
     """The object that `line` holds, its lone surrogates repaired.
@@ -24,8 +27,11 @@ def decoded_object(line: bytes) -> dict[str, JSONValue]:
     """
     try:
         text = line.decode("utf-8")
-        # The repair walks the whole value, and so refuses also what is nested too deeply.
-        given = repaired_json(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
+        given = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        # The walk costs as much as parsing, so a line that cannot need it is spared it: a lone
+        # surrogate must have been escaped, and no value is nested deeper than it has brackets.
+        if "\\u" in text or text.count("[") + text.count("{") > _SURELY_SHALLOW:
+            given = repaired_json(given)
     except UnicodeDecodeError:
         raise ValueError("the line is not UTF-8") from None
     except json.JSONDecodeError as error:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from docpager.batch.finished import FinishedBatch
 from docpager.batch.metrics import METRICS
 from docpager.batch.questions import Question
 from docpager.batch.result import Result
-from docpager.batch.summary import BatchSummary, FinishedBatch
+from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
 from docpager.types import Citation
 from docpager.unicode import legal_xml

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from docpager.agent.runs import Event, events_of
+from docpager.batch.finished import FinishedBatch
 from docpager.batch.metrics import METRICS
 from docpager.batch.questions import Question
 from docpager.batch.result import Result
 from docpager.batch.result_line import scores_record
-from docpager.batch.summary import BatchSummary, FinishedBatch
+from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
 from docpager.locations import section_place
 from docpager.types import Answer, Citation, JSONValue

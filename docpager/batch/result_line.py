@@ -7,9 +7,10 @@ whoever takes a `Result` need not expect anything else.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
 from docpager.batch.answers import answer_record
 from docpager.batch.jsonlines import decoded_object, first_problem
@@ -19,17 +20,24 @@ from docpager.batch.result import GivenQuestion, Result, Scores
 from docpager.errors import Limit
 from docpager.types import Answer, AnswerStatus, Citation, JSONValue, PageRef, ToolMode, Usage
 
-_Count = Annotated[int, Field(ge=0, le=2**53)]
-_Page = Annotated[int, Field(ge=0, le=2**31 - 1)]
-_Amount = Annotated[int | float, Field(ge=0, le=1e12)]  # an integer stays one when written again
-
-
 # -- writing --------------------------------------------------------------------------------------
 
 
 def result_line(result: Result) -> bytes:
     """The line of a result, with its line break."""
-    text = json.dumps(result_record(result), ensure_ascii=False, allow_nan=False)
+    return _encoded(result_record(result))
+
+
+def unasked_line(line: bytes) -> bytes:
+    """The line of a result, marked as that of a question which its file does not hold any more.
+
+    Nobody grades it again, so all that it holds is kept, also what a `Result` has no field for.
+    """
+    return _encoded({**decoded_object(line), "unasked": True})
+
+
+def _encoded(record: dict[str, JSONValue]) -> bytes:
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "replace") + b"\n"
 
 
@@ -58,6 +66,17 @@ def scores_record(scores: Scores) -> dict[str, JSONValue]:
 
 
 # -- reading --------------------------------------------------------------------------------------
+
+
+def _as_given(value: Any, check: Callable[[Any], float]) -> Any:
+    """Check a number, and keep it: an integer is written again as one."""
+    check(value)
+    return value
+
+
+_Count = Annotated[int, Field(ge=0, le=2**53)]
+_Page = Annotated[int, Field(ge=0, le=2**31 - 1)]
+_Amount = Annotated[float, Field(ge=0, le=1e12), WrapValidator(_as_given)]
 
 
 class _Part(BaseModel):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from docpager.batch.fingerprint import question_limit
 from docpager.batch.result import Result
-from docpager.batch.result_line import read_result, result_line
+from docpager.batch.result_line import read_result, result_line, unasked_line
 from docpager.errors import Limit, UserError
 from docpager.types import AnswerStatus
 
@@ -135,8 +135,11 @@ class ResultsFile:
         Raises:
             KeyError: the question has none.
         """
+        return read_result(self._line(question_id))
+
+    def _line(self, question_id: str) -> bytes:
         entry = self.entries[question_id]
-        return read_result(os.pread(self._file, entry.length, entry.offset))
+        return os.pread(self._file, entry.length, entry.offset)
 
     def rewrite(
         self, ids: Sequence[str], revised: Callable[[Result], Result] = lambda result: result
@@ -148,19 +151,21 @@ class ResultsFile:
         """
         partial = self._target.with_name(f".{self._target.name}.{os.getpid()}")
         entries: dict[str, Entry] = {}
-        kept = frozenset(ids)
+        asked = frozenset(ids)
         at = 0
         try:
             with partial.open("wb") as stream:
                 for question_id in (*ids, *self.ids_except(ids)):
-                    result = self.get(question_id)
-                    if result is None:
+                    if question_id not in self.entries:
                         continue
-                    asked = question_id in kept
-                    result = revised(result) if asked else replace(result, unasked=True)
-                    line = result_line(result)
+                    if question_id in asked:
+                        result = revised(self.read(question_id))
+                        entry, line = Entry.of(result), result_line(result)
+                    else:
+                        entry = self.entries[question_id]
+                        line = unasked_line(self._line(question_id))
                     stream.write(line)
-                    entries[question_id] = Entry.of(result, at, len(line))
+                    entries[question_id] = replace(entry, offset=at, length=len(line))
                     at += len(line)
                 stream.flush()
                 os.fsync(stream.fileno())

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from docpager.batch.answers import SCHEMA
 from docpager.batch.grading import Grading
 from docpager.batch.metrics import METRICS, Metric
-from docpager.batch.questions import Question
 from docpager.batch.result import Result
 from docpager.errors import UserError
-from docpager.types import Citation, JSONValue
+from docpager.types import JSONValue
 
 WORST = 10
 
@@ -265,37 +264,14 @@ def _group_record(group: Group) -> dict[str, JSONValue]:
     }
 
 
-def write_summary(path: Path, batch: FinishedBatch) -> None:
-    """Write the summary of a batch as JSON.
+def write_summary(path: Path, summary: BatchSummary) -> None:
+    """Write a summary as JSON.
 
     Raises:
         UserError: the file cannot be written.
     """
-    text = json.dumps(summary_record(batch.summary), ensure_ascii=False, indent=1)
+    text = json.dumps(summary_record(summary), ensure_ascii=False, indent=1)
     try:
         path.write_text(text + "\n", encoding="utf-8", errors="replace")
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror}). Name another.") from error
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedBatch:
-    """What reports are made from when a batch has ended."""
-
-    questions: tuple[Question, ...]
-    """Those that were selected, in the order of their file."""
-    result_of: Callable[[str], Result | None]
-    """The result of a question by its id; None if it has none."""
-    summary: BatchSummary
-    runs: Path
-    """The folder of the traces."""
-    cited_text: Callable[[Citation], str | None]
-    """The stored text that a citation points into; None where it is gone."""
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """By id, why a question that was asked has no new result."""
-    not_asked: Mapping[str, str] = field(default_factory=dict)
-    """By id, why a question that was to be asked again was not, and keeps its old result."""
-
-
-Subscriber = Callable[[FinishedBatch], None]
-"""Called once with the finished batch: a report that is to be written."""

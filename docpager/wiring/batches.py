@@ -22,13 +22,14 @@ from docpager.wiring.runner import SharedLimits, question_bounds
 if TYPE_CHECKING:
     from docpager.batch.allowance import BatchLimits
     from docpager.batch.estimate import Estimate
+    from docpager.batch.finished import Subscriber
     from docpager.batch.grading import Grading
     from docpager.batch.questions import Question
     from docpager.batch.result import Result
     from docpager.batch.results import ResultsFile
     from docpager.batch.run import BatchEnd, Hooks, Interrupt, OnResult
     from docpager.batch.selection import Selection
-    from docpager.batch.summary import BatchSummary, Subscriber
+    from docpager.batch.summary import BatchSummary
     from docpager.wiring.runner import QuestionRunner
 
 JOBS = 4
@@ -61,10 +62,11 @@ class BatchFiles:
             from docpager.batch.report import write_report
 
             yield partial(write_report, self.report)
-        if self.summary is not None:
+        summary = self.summary
+        if summary is not None:
             from docpager.batch.summary import write_summary
 
-            yield partial(write_summary, self.summary)
+            yield lambda batch: write_summary(summary, batch.summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,10 @@ class BatchOptions:
 
 def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> BatchSummary:
     """Answer a file of questions; see `Archive.batch`."""
+    from docpager.batch.finished import FinishedBatch
     from docpager.batch.questions import read_questions
     from docpager.batch.results import ResultsFile
     from docpager.batch.selection import open_questions, select, unasked_notice
-    from docpager.batch.summary import FinishedBatch
 
     # A session would make answers depend on the order in which they come.
     config = replace(config, session=None, trace=None)
@@ -94,7 +96,7 @@ def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> Batch
     questions = read_questions(files.questions)
     if options.limits.max_cost is not None:
         required_price(config, model_name(config), "--max-cost")
-    _check_files(config, files)
+    check_files(config, files)
     shared = _shared_limits(config, options, clock, began)
     with ExitStack() as opened:
         results = opened.enter_context(ResultsFile(files.results))
@@ -150,12 +152,13 @@ def estimate_batch(
 # -- before ---------------------------------------------------------------------------------------
 
 
-def _check_files(config: Config, files: BatchFiles) -> None:
-    """Find out before anything is spent whether all files are apart and can be written."""
+def check_files(config: Config, files: BatchFiles) -> None:
+    """Refuse, before anything is spent, files that cannot be written or would overwrite another."""
     named = {"the questions": files.questions, "-o": files.results, **files.reports}
     _require_apart({**named, "--cache": config.cache, "--archive": config.archive})
     for path in files.reports.values():
-        _require_writable(path)
+        if path is not None:
+            _require_writable(path)
 
 
 def _shared_limits(
@@ -185,16 +188,16 @@ def _require_questions(chosen: Sequence[Question], selection: Selection) -> None
         raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}. Name another.")
 
 
-def _require_apart(files: Mapping[str, str | Path | None]) -> None:
-    """Refuse two names of one file, of which one would be written over the other.
+def _require_apart(files: Mapping[str, Path | None]) -> None:
+    """Refuse two options that name the same file: one would overwrite the other.
 
-    Devices, to which everything may be written, may be named as often as one likes.
+    Devices and pipes may be named more than once.
     """
     seen: dict[str, str] = {}
     for name, given in files.items():
-        if given is None or (Path(given).exists() and not Path(given).is_file()):
+        if given is None or (given.exists() and not given.is_file()):
             continue
-        identity = _identity(Path(given))
+        identity = _identity(given)
         if identity in seen:
             raise UserError(
                 f"{seen[identity]} and {name} name the same file, {given}. Name another for one "
@@ -204,7 +207,7 @@ def _require_apart(files: Mapping[str, str | Path | None]) -> None:
 
 
 def _identity(path: Path) -> str:
-    """The same for all names of a file, hard links too."""
+    """A key that all paths to one file share, hard links too."""
     try:
         found = path.stat()
     except OSError:
@@ -212,23 +215,20 @@ def _identity(path: Path) -> str:
     return f"{found.st_dev}:{found.st_ino}"
 
 
-def _require_writable(path: str | Path | None) -> None:
-    """Find out before anything is spent."""
-    if path is None:
-        return
-    runner = Path(path)
-    there = runner.exists()
-    if there and not runner.is_file() and not runner.is_dir():
-        return  # opening and closing a pipe would be the end of it to whoever reads
+def _require_writable(path: Path) -> None:
+    """Refuse a report that cannot be written; a file that was not there is not left behind."""
+    existed = path.exists()
+    if existed and not path.is_file() and not path.is_dir():
+        return  # whoever reads from a pipe would take its closing for the end
     try:
-        runner.parent.mkdir(parents=True, exist_ok=True)
-        runner.open("ab").close()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
     except OSError as error:
         raise UserError(
-            f"{runner} cannot be written ({error.strerror}). Name another file."
+            f"{path} cannot be written ({error.strerror}). Name another file."
         ) from error
-    if not there:
-        runner.resolve().unlink()  # of a link that leads nowhere yet, what it leads to
+    if not existed:
+        path.resolve().unlink()  # of a dangling link, what it points to
 
 
 # -- asking ---------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +17,14 @@ from hypothesis import strategies as st
 
 from docpager.batch.comparison import compare_results, comparison_markdown
 from docpager.batch.fingerprint import changed_parts, fingerprint
+from docpager.batch.finished import FinishedBatch
 from docpager.batch.grading import Grading, graded
 from docpager.batch.junit import write_junit
 from docpager.batch.questions import Question
 from docpager.batch.result import Result
 from docpager.batch.result_line import read_result, result_line, result_record
 from docpager.batch.results import ResultsFile, read_results
-from docpager.batch.summary import BatchSummary, FinishedBatch, summarise, write_summary
+from docpager.batch.summary import BatchSummary, summarise, write_summary
 from docpager.cli import main
 from docpager.errors import Limit, NothingToDo, UserError
 from docpager.types import Answer, AnswerStatus, Citation, PageRef, Usage
@@ -239,6 +241,7 @@ def test_a_comparison_sorts_what_changed(tmp_path: Path) -> None:
     assert runner.invoke(main, ["compare", str(empty), str(a)]).exit_code == 6
     done = runner.invoke(main, ["compare", str(a), str(b), "--json"])
     assert (done.exit_code, json.loads(done.stdout)["regressed"]) == (1, True)
+    assert all(isinstance(count, int) for count in json.loads(done.stdout)["tokens"].values())
     done = runner.invoke(main, ["compare", str(a), str(b)])
     assert (done.exit_code, "New failures (1)" in done.stdout) == (1, True)
     assert runner.invoke(main, ["compare", str(a), str(a), "--markdown"]).exit_code == 0
@@ -413,6 +416,34 @@ def test_a_result_is_what_its_line_says_and_its_line_is_written_again_byte_for_b
     assert result_line(read_result(line)) == line
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "problem"),
+    [
+        ("elapsed_s", "1", "elapsed_s: input should be a valid number"),
+        ("usage.cost_usd", [], "usage.cost_usd: input should be a valid number"),
+        ("stopped_at", -1, "stopped_at: input should be greater than or equal to 0"),
+        ("usage.cost_usd", 10**20, "usage.cost_usd: input should be less than or equal to 1"),
+    ],
+)
+def test_a_number_that_is_none_is_named_by_its_place(
+    place: str, value: object, problem: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        read_result(json.dumps(changed(GOOD, place, value)).encode())
+
+
+def test_a_result_that_is_not_asked_any_more_keeps_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    foreign = {**changed(GOOD, "usage.reasoning_tokens", 7), "id": "gone", "reviewer": "me"}
+    del foreign["stopped_at"]
+    path.write_text(json.dumps(foreign) + "\n", encoding="utf-8")
+    for _ in range(2):
+        with ResultsFile(path) as file:
+            file.rewrite([])
+            assert file.read("gone").unasked
+        assert path.read_text(encoding="utf-8") == json.dumps({**foreign, "unasked": True}) + "\n"
+
+
 def test_a_line_of_an_older_version_is_read() -> None:
     record = result_record(ROWS["right"])
     for name in ("schema", "expected", "stopped_at"):
@@ -426,11 +457,11 @@ def test_a_line_of_an_older_version_is_read() -> None:
 
 
 def test_the_summary_is_written_as_json_and_a_folder_in_its_place_is_told(tmp_path: Path) -> None:
-    batch = finished(ASKED, ROWS)
-    write_summary(tmp_path / "s.json", batch)
+    made = summary(ROWS, len(ASKED))
+    write_summary(tmp_path / "s.json", made)
     assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["questions"] == len(ASKED)
     with pytest.raises(UserError, match="cannot be written"):
-        write_summary(tmp_path, batch)
+        write_summary(tmp_path, made)
 
 
 def test_what_keeps_its_old_answer_is_skipped_or_an_error_in_junit(tmp_path: Path) -> None:
