@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
-from docpager.errors import NothingToDo
+from docpager.errors import NothingToDo, UserError
 from docpager.types import (
     Answer,
     ArchiveStatus,
@@ -171,6 +171,9 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> archive.status().passages
+            1
         """
         return self._store().status()
 
@@ -179,6 +182,9 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> [(document.name, document.state) for document in archive.documents()]
+            [('corpus/mill.txt', 'ready')]
         """
         return self._store().documents()
 
@@ -192,6 +198,9 @@ class Archive:
         Raises:
             UserError: there is no such document or page; the message says what there is.
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> [page.text for page in archive.read("mill.txt")]
+            ['The mill at Teme was built in 1887.']
         """
         store = self._store()
         found = store.document(document)
@@ -203,6 +212,9 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> [passage.passage_id for passage in archive.passages()]
+            ['P1']
         """
         store = self._store()
         ids = store.passage_ids()
@@ -216,6 +228,10 @@ class Archive:
 
         Raises:
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> ids, vectors = archive.vectors()
+            >>> ids, vectors.shape
+            (('P1',), (1, 256))
         """
         return self._store().vectors()
 
@@ -239,6 +255,10 @@ class Archive:
             ArchiveError: the archive is missing, locked or damaged.
             NothingToDo: the archive is empty.
             ModelError: the embedding endpoint fails.
+
+            >>> page = archive.search("mill", mode="lexical")
+            >>> len(page), page.total, page.hits[0].passage.document
+            (1, 1, 'corpus/mill.txt')
         """
         from docpager.retrieval.pages import result_page
         from docpager.retrieval.search import search
@@ -266,8 +286,8 @@ class Archive:
 
         Args:
             functions: Functions of your own that the model may call, beside those of its memory;
-                the schema is made from signature and docstring, as `docs/python.md` shows. Small
-                models in mode `guided` do not call them.
+                the schema is made from signature and docstring, as `docs/python.md` shows. Mode
+                `guided` refuses them: it takes fixed steps.
             say: Called with the model that answers, in a line for people.
             watchers: Traces that receive every event of the run as it happens.
 
@@ -325,6 +345,7 @@ class Archive:
         """
         from docpager import batch as batches
 
+        self._require_named_models()
         paths = (junit_xml, summary, report)
         reports = [None if path is None else Path(path) for path in paths]
         return wiring.run_batch(
@@ -354,6 +375,7 @@ class Archive:
             UserError: a question is malformed, or no model is configured.
             NothingToDo: no question is selected.
         """
+        self._require_named_models()
         return wiring.estimate_batch(self.config, questions, results, selection=selection)
 
     def traces(self) -> tuple[Run, ...]:
@@ -367,10 +389,21 @@ class Archive:
 
         Raises:
             UserError: there is none, or there are several.
+
+            >>> [run.run_id for run in archive.traces()]
+            []
         """
         from docpager.agent.runs import find_run
 
         return find_run(wiring.run_folders(self.config), run_id)
+
+    def _require_named_models(self) -> None:
+        """A batch is resumed by what its settings name, and objects have no name there."""
+        if self._given != wiring.GivenModels():
+            raise UserError(
+                "A batch needs models that the settings can name. Give `model` and `embedder` in "
+                "place of `chat` and `text_embedder`, or call `ask` for each question."
+            )
 
     # ---- opened at first use
 

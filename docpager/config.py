@@ -424,5 +424,5 @@ def _folders() -> dict[str, object]:
 
 
 def variables() -> dict[str, str]:
-    """Which environment variable sets what: for the help text and for the README's check."""
+    """Which environment variable sets what: the README's table is checked against it."""
     return {name: setting.variable for name, setting in _SETTINGS.items()}

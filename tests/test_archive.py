@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import docpager
-from docpager.testing import LoopbackReply, LoopbackRequest, LoopbackServer, call, wire_reply
+from docpager.agent.functions import own_functions
+from docpager.errors import FunctionError
+from docpager.testing import (
+    HashEmbedder,
+    LoopbackReply,
+    LoopbackRequest,
+    LoopbackServer,
+    ScriptedChat,
+    call,
+    wire_reply,
+)
+from docpager.types import JSONValue
 
 TEXTS = {"mill.txt": "The mill at Teme was built in 1887.", "ferry.txt": "The ferry sank in 1902."}
 
@@ -124,6 +137,157 @@ def test_questions_share_one_model_and_leave_traces(path: Path) -> None:
         assert archive.trace(runs[0].run_id[:8]).events[-1]["event"] == "answer"
         with pytest.raises(docpager.UserError):
             archive.trace("no such run")
+
+
+def pressure(pump: str, bar: float = 1.0) -> str:
+    """The pressure of a pump as measured now.
+
+    Args:
+        pump: its name
+        bar: the least that counts
+    """
+    if pump != "P7":
+        raise FunctionError(f"no pump {pump}. Name P7.")
+    return f"[P1] {pump}: {bar + 3} bar"
+
+
+def scripted(path: Path, server: LoopbackServer, mode: str = "tools") -> docpager.Archive:
+    return docpager.Archive(
+        path, model="m", base_url=server.base_url, tool_mode=mode, context_window=8192
+    )
+
+
+def test_a_function_of_ones_own_is_offered_called_and_its_faults_go_back(path: Path) -> None:
+    replies = [
+        wire_reply(call("pressure", pump="P8")),
+        wire_reply(call("pressure", pump="P7", bar="1.5")),
+        cited,
+    ]
+    asked: list[LoopbackRequest] = []
+
+    def answer(request: LoopbackRequest) -> LoopbackReply:
+        asked.append(request)
+        reply = replies[len(asked) - 1]
+        return reply if isinstance(reply, LoopbackReply) else reply(request)
+
+    with LoopbackServer(answer) as server, scripted(path, server) as archive:
+        with_it = archive.ask("When was the mill built?", functions=[pressure])
+        asked.clear()
+        replies[:] = [cited]
+        without = archive.ask("When was the mill built?")
+        events = archive.trace(with_it.run_id).events
+    assert with_it.status == without.status == "answered"
+    assert with_it.run_id != without.run_id
+    results = [event["text"] for event in events if event.get("name") == "pressure"]
+    # No line of a result can pass for the header of a passage.
+    assert results == ["Failed: no pump P8. Name P7.", " [P1] P7: 4.5 bar"]
+    [last] = asked
+    assert "pressure" not in str(last.body["tools"])
+
+
+def test_a_function_of_ones_own_is_described_by_its_signature() -> None:
+    [function] = own_functions([pressure])
+    assert function.spec.description == "The pressure of a pump as measured now."
+    assert function.spec.parameters == {
+        "type": "object",
+        "properties": {
+            "pump": {"type": "string"},
+            "bar": {"type": "number"},
+            "request_heartbeat": {"type": "boolean"},
+        },
+        "required": ["pump"],
+    }
+
+
+def undescribed(pump: str) -> str:
+    """The pressure of a pump."""
+    return pump
+
+
+def untyped(pump) -> str:  # type: ignore[no-untyped-def]
+    """The pressure of a pump.
+
+    Args:
+        pump: its name
+    """
+    return str(pump)
+
+
+def read_document(document: str) -> str:
+    """A name that docpager has.
+
+    Args:
+        document: its name
+    """
+    return document
+
+
+@pytest.mark.parametrize(
+    ("functions", "said"),
+    [
+        ([undescribed], "not described"),
+        ([untyped], "without a schema"),
+        ([read_document], "already"),
+        ([pressure, pressure], "already"),
+        ([lambda: ""], "docstring"),
+    ],
+)
+def test_a_function_that_cannot_be_offered_is_refused_before_a_model_is_asked(
+    path: Path, functions: list[Callable[..., str]], said: str
+) -> None:
+    with LoopbackServer([]) as server, scripted(path, server) as archive:
+        with pytest.raises(docpager.UserError, match=said):
+            archive.ask("When?", functions=functions)
+        assert not server.requests and not archive.traces()
+
+
+def test_guided_mode_refuses_functions_that_it_would_never_call(path: Path) -> None:
+    with (
+        LoopbackServer([]) as server,
+        scripted(path, server, "guided") as archive,
+        pytest.raises(docpager.UserError, match="guided"),
+    ):
+        archive.ask("When?", functions=[pressure])
+
+
+def test_a_model_of_ones_own_answers(path: Path, tmp_path: Path) -> None:
+    quote: JSONValue = {"passage_id": "P2", "quote": TEXTS["mill.txt"]}
+    sent = call("send_message", message="1887", citations=[quote], not_found=False)
+    chat = ScriptedChat([sent])
+    with docpager.Archive(path, chat=chat, cache=tmp_path / "calls.jsonl") as archive:
+        answer = archive.ask("When was the mill built?")
+        # The cache holds the call: the chat has no reply left.
+        assert archive.ask("When was the mill built?").answer == "1887"
+    assert (answer.status, answer.model, answer.tool_mode) == ("answered", "ScriptedChat", "tools")
+    assert len(chat.requests) == 1
+    with docpager.Archive(path, chat=chat, model="mine", max_cost=1.0) as archive:
+        with pytest.raises(docpager.UserError, match="mine"):
+            archive.ask("When was the mill built?")
+        with pytest.raises(docpager.UserError, match="batch"):
+            archive.batch(tmp_path / "q.jsonl", tmp_path / "r.jsonl")
+        with pytest.raises(docpager.UserError, match="batch"):
+            archive.estimate(tmp_path / "q.jsonl")
+
+
+def test_an_embedder_of_ones_own_makes_the_vectors_and_is_needed_again(
+    tmp_path: Path, corpus: Path
+) -> None:
+    path = tmp_path / "hashed.duckdb"
+    with docpager.Archive(path, text_embedder=HashEmbedder(16)) as archive:
+        archive.ingest([corpus])
+        assert archive.vectors()[1].shape == (2, 16)
+        [hit, *_] = archive.search("when was the mill built", mode="vector")
+        assert hit.passage.text == TEXTS["mill.txt"]
+        copy = pickle.loads(pickle.dumps(archive))
+    with copy:
+        assert len(copy.search("mill")) == 2
+    with docpager.Archive(path) as archive, pytest.raises(docpager.UserError, match="hash"):
+        archive.search("mill")
+    with docpager.Archive(path, text_embedder=HashEmbedder(8)) as archive:
+        with pytest.raises(docpager.UserError):
+            archive.search("mill")
+        with pytest.raises(docpager.UserError):
+            archive.ingest([corpus])
 
 
 def test_settings_and_config_name_the_same_archive(path: Path) -> None:

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,19 @@ WITH_EXAMPLES = sorted(
 )
 
 
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[docpager.Archive]:
+    folder = tmp_path_factory.mktemp("examples") / "corpus"
+    folder.mkdir()
+    (folder / "mill.txt").write_text("The mill at Teme was built in 1887.", encoding="utf-8")
+    with docpager.Archive(folder.with_name("mill.duckdb")) as opened:
+        opened.ingest([folder])
+        yield opened
+
+
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_the_examples_in_docstrings_hold(name: str) -> None:
-    tried = doctest.testmod(importlib.import_module(name))
+def test_the_examples_in_docstrings_hold(name: str, archive: docpager.Archive) -> None:
+    tried = doctest.testmod(importlib.import_module(name), extraglobs={"archive": archive})
     assert tried.attempted and not tried.failed
 
 

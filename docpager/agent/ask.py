@@ -55,10 +55,10 @@ def ask(
         raise UserError("The question is empty. Say what you want to know.")
     if memory.store.passage_count == 0:
         raise NothingToDo("The archive is empty. Run `docpager ingest PATH` first.")
+    own = own_functions(functions)
     run_id = run_identity(question, content_hash, settings, len(memory.session.entries))
     with TraceFile(runs.folder, run_id, runs.keep_runs) as file:
         trace = ForkedTrace(file, *runs.also)
-        own = own_functions(functions)
         agent = Agent(models_for(trace), memory, max_steps, clock, trace, run_id, own)
         return agent.run(question)
 

@@ -28,6 +28,8 @@ from docpager.types import JSONValue, PageRef
 PageNumber: TypeAlias = Annotated[int, Field(ge=0)]
 DocumentPageNumber: TypeAlias = Annotated[int, Field(ge=1)]
 _ARGUMENT = re.compile(r"^\s+(\w+): (.+)$", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+"""Of a function, as every endpoint accepts it."""
 _ENTRY_CUT = 4
 
 
@@ -267,10 +269,13 @@ def own_functions(calls: Sequence[Callable[..., str]]) -> tuple[Function, ...]:
     shown to the model as data. A FunctionError that it raises goes back to the model.
 
     Raises:
-        UserError: a name is taken, or a parameter is not described or of another type.
+        UserError: a name is taken or impossible, the docstring is missing, or a parameter is not
+            described or of another type.
     """
     made: dict[str, Function] = {}
     for call in calls:
+        if not _NAME.fullmatch(getattr(call, "__name__", "")) or not inspect.getdoc(call):
+            raise UserError(f"{call!r} has no name or no docstring. Give it both.")
         if call.__name__ in FUNCTION_NAMES or call.__name__ in made:
             raise UserError(f"There is a function {call.__name__} already. Name yours otherwise.")
         try:

@@ -93,11 +93,16 @@ class GivenChat:
 
 def given_model(config: Config, chat: Chat) -> OpenModel:
     """A chat model of the caller's own; name, window and mode may be given in the settings."""
-    name = config.model or type(chat).__name__
+    name = given_name(config, chat)
     mode = chat.tool_mode if config.tool_mode == "auto" else config.tool_mode
     info = ModelInfo(name, "python", mode, config.context_window or UNKNOWN_WINDOW)
     counter = make_counter(config, name)
     return OpenModel(GivenChat(chat), info, counter, window_known=config.context_window is not None)
+
+
+def given_name(config: Config, chat: Chat) -> str:
+    """What the settings call the caller's own chat model, else its class."""
+    return config.model or type(chat).__name__
 
 
 def known_window(model: str) -> int | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo
-from docpager.wiring.chats import given_model, model_name, open_model
+from docpager.wiring.chats import given_model, given_name, model_name, open_model
 from docpager.wiring.embedders import GivenModels
 from docpager.wiring.endpoints import make_counter, required_price
 from docpager.wiring.runner import QuestionRunner, SharedLimits
@@ -45,15 +45,16 @@ def open_runner(
     Raises:
         DocpagerError: whatever stands in the way of asking.
     """
-    if config.max_cost is not None and (given is None or given.chat is None):
+    given = given or GivenModels()
+    if config.max_cost is not None:
         option = "--question-max-cost" if shared else "--max-cost"
-        required_price(config, model_name(config), option)
+        name = given_name(config, given.chat) if given.chat else model_name(config)
+        required_price(config, name, option)
     throttle = shared.throttle if shared else None
     with ExitStack() as opened:
         store = store or opened.enter_context(open_store(config))
         if store.passage_count == 0:
             raise NothingToDo(EMPTY)
-        given = given or GivenModels()
         embedder = given.matching(config, store.embedder_identity(), throttle)
         cache = opened.enter_context(open_cache(config))
         if given.chat is None:

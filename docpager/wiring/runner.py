@@ -138,7 +138,15 @@ class QuestionRunner:
         """Functions of the caller's own make another run of the same question."""
         if not functions:
             return self.settings
-        return {**self.settings, "functions": [function.__name__ for function in functions]}
+        if self.info.tool_mode == "guided":
+            raise UserError(
+                "Mode guided takes fixed steps and calls no further functions. "
+                "Use the tool mode tools, json or text."
+            )
+        return {
+            **self.settings,
+            "functions": [getattr(function, "__name__", "") for function in functions],
+        }
 
     def _store_for_thread(self) -> DuckDBReader:
         with self._opening:
