@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from docpager.function_results import Failure, FunctionResult, rendered
 from docpager.types import JSONValue, ToolMode, Usage
 
 EventKind = Literal[
@@ -55,26 +56,24 @@ class AssistantMessage:
     role: Literal["assistant"] = "assistant"
 
 
-ResultKind = Literal[
-    "hits", "document_page", "recall", "confirmation", "already_shown", "sent", "failure"
-]
-"""What the result of a function is, whatever its text says."""
-
-
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What one call came back with; exactly one for each call (I6)."""
 
     call_id: str
     name: str
-    text: str
-    kind: ResultKind = "confirmation"
+    result: FunctionResult
+    text: str = field(init=False, compare=False)
+    """What the model is shown: the result rendered, once."""
     role: Literal["tool"] = "tool"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", rendered(self.result))
 
     @property
     def failed(self) -> bool:
         """Whether the call did nothing; the text says why."""
-        return self.kind == "failure"
+        return isinstance(self.result, Failure)
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolResult

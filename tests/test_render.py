@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager import render
-from docpager.agent.archival import passage_header
+from docpager.agent.archival import shown_passage
 from docpager.agent.runs import Run
 from docpager.errors import Limit
 from docpager.models.embedded.inventory import take_inventory
@@ -214,7 +214,7 @@ def test_a_result_page_reads_as_the_model_sees_it() -> None:
 def test_a_person_and_the_model_are_told_the_same_place(passage: Passage, place: str) -> None:
     page = ResultPage("x", "hybrid", 0, 5, 1, 1, (Hit(0, 0.5, passage),))
     assert render.result_page_text(page).split("\n")[2] == f"[P1] {place}"
-    assert passage_header(passage, before=False) == f"[P1] {place}"
+    assert shown_passage(passage, before=False).header == f"[P1] {place}"
 
 
 DOCUMENT = Document("c/a.pdf", "ready", "0" * 64, 10, "/c", pages=12, passages=30)

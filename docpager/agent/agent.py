@@ -17,14 +17,19 @@ from docpager.agent.citations import CitationChecker
 from docpager.agent.executor import Executor
 from docpager.agent.functions import (
     Function,
-    FunctionResult,
     MemoryFunctions,
-    ProposedAnswer,
     function_specs,
     functions_of,
 )
 from docpager.agent.trace import Trace
 from docpager.errors import BudgetReached, Limit, ModelError, UserError
+from docpager.function_results import (
+    DocumentPage,
+    FunctionResult,
+    ProposedAnswer,
+    SearchPage,
+    passage_ids,
+)
 from docpager.memory.fifo import FifoQueue
 from docpager.memory.queue_manager import RESULT_SHARE, Flush, Frame, QueueManager
 from docpager.memory.session import Memory
@@ -119,30 +124,19 @@ class Agent:
         self._executor = Executor(
             functions=functions_of(self._functions(models)) | self._own,
             queue_manager=self._manager,
-            cut=counter.cut,
             judge=self._judge,
             on_shown=self._on_shown,
         )
         self._citations = CitationChecker(store, session.shown)
 
     def _functions(self, models: Models) -> MemoryFunctions:
-        budget, text_cost = self._manager.result_budget, self._manager.text_cost
-        archival = ArchivalMemory(
-            store=self._store,
-            embedder=models.embedder,
-            session=self._session,
-            counter=self._counter,
-            budget=budget,
-            text_cost=text_cost,
-        )
+        budget = self._manager.budget
         return MemoryFunctions(
-            archival=archival,
+            archival=ArchivalMemory(self._store, models.embedder, self._session, budget),
             working_context=self._working_context,
             session=self._session,
             evict=lambda keep_last: self._manager.flush(keep_last, share=0.0),
-            counter=self._counter,
             budget=budget,
-            text_cost=text_cost,
         )
 
     def run(self, question: str) -> Answer:
@@ -337,12 +331,13 @@ class Agent:
 
     def _count(self, message: Message) -> None:
         if isinstance(message, ToolResult):
-            self._progress.searches += message.kind == "hits"
-            self._progress.result_pages += message.kind in ("hits", "document_page")
+            self._progress.searches += isinstance(message.result, SearchPage)
+            self._progress.result_pages += isinstance(message.result, SearchPage | DocumentPage)
 
     def _on_shown(self, result: FunctionResult) -> None:
-        self._session.mark_shown(result.passage_ids)
-        self._pages.update((page, None) for page in result.pages)
+        self._session.mark_shown(passage_ids(result))
+        if isinstance(result, SearchPage | DocumentPage):
+            self._pages.update((page, None) for page in result.pages)
 
     def _on_flush(self, flush: Flush) -> None:
         self._session.keep_summary(flush.summary)

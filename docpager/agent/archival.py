@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from docpager.errors import FunctionError, UserError
+from docpager.function_results import DocumentPage, SearchPage, ShownPassage, first_line
 from docpager.locations import passage_place
 from docpager.memory.session import Session
-from docpager.protocols import ArchivalStore, Embedder, TokenCounter, Vectors
+from docpager.protocols import ArchivalStore, Embedder, Vectors
 from docpager.retrieval.pages import page_slices
 from docpager.retrieval.search import search
+from docpager.retrieval.token_budget import TokenBudget
 from docpager.types import PageRef, PageText, Passage, Scored
 
 _LOOKS_LIKE_HEADER = re.compile(r"^(?=\[[PN]\d+\])", re.MULTILINE)
@@ -24,17 +26,6 @@ _CUT_MARGIN = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A piece of text for the model, and which passages and pages it shows."""
-
-    text: str
-    passage_ids: tuple[str, ...] = ()
-    pages: tuple[PageRef, ...] = ()
-    next_page: int | None = None
-    """0-based page of results that follows; None after the last."""
-
-
-@dataclass(frozen=True, slots=True)
 class _CachedRanking:
     ordered: tuple[Scored, ...]
     slices: tuple[slice, ...]
@@ -43,32 +34,24 @@ class _CachedRanking:
 
 
 class ArchivalMemory:
-    """Searches documents and the model's inserts together, and reads documents page by page.
-
-    `budget` is the most tokens that one result may take, constant for a run.
-    """
+    """Searches documents and the model's inserts together, and reads documents page by page."""
 
     def __init__(
         self,
-        *,
         store: ArchivalStore,
         embedder: Embedder,
         session: Session,
-        counter: TokenCounter,
-        budget: int,
-        text_cost: Callable[[str], int],
+        budget: TokenBudget,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._session = session
-        self._counter = counter
         self._budget = budget
-        self._text_cost = text_cost
         self._rankings: dict[str, _CachedRanking] = {}
         self._counted: dict[str, int] = {}
-        """What passages take as they are shown, for one search."""
+        """What passages cost as they are shown, for one search."""
 
-    def search(self, query: str, page: int) -> Shown:
+    def search(self, query: str, page: int) -> SearchPage:
         """Page `page` (0-based) of the ranking for `query`.
 
         Raises:
@@ -84,12 +67,10 @@ class ArchivalMemory:
             raise FunctionError(f"there is no page {page}. The last page is {last}.")
         part = ranking.ordered[ranking.slices[page]]
         passages = self._passages([scored.passage_id for scored in part])
-        first = f"Showing {len(passages)} of {len(ranking.ordered)} results (page {page}/{last})"
-        if changed:
-            first += "; the archive changed since the last page, so this ranking is new"
-        return self._render(first, passages, page + 1 if page < last else None)
+        empty = SearchPage((), len(ranking.ordered), page, last, archive_changed=changed)
+        return self._filled(empty, passages)
 
-    def read(self, document: str, page_number: int, part: int) -> Shown:
+    def read(self, document: str, page_number: int, part: int) -> DocumentPage:
         """Part `part` (0-based) of page `page_number` (1-based) of a document.
 
         Raises:
@@ -106,17 +87,13 @@ class ArchivalMemory:
             raise FunctionError(
                 f"page {page_number} has no part {part}. Its last part is {len(parts) - 1}."
             )
-        pieces = parts[part]
-        unit = "Page" if found.paged else "Section"
-        first = f"{unit} {page_number} of {found.pages}, part {part}/{len(parts) - 1}"
-        shown = dict.fromkeys(passage_id for passage_id, _ in pieces if passage_id)
-        lines = [first, *(self._marked(*piece) for piece in pieces)]
+        ref = PageRef(found.name, page_number)
+        shown = tuple(self._shown_piece(*piece, ref) for piece in parts[part])
+        note = ""
         if part == len(parts) - 1 and passages and passages[-1].last_page > page_number:
-            lines.append(f"([{passages[-1].passage_id}] goes on: page={page_number + 1} part=0)")
-        return Shown(
-            "\n".join(lines),
-            tuple(shown),
-            (PageRef(found.name, page_number),),
+            note = f"([{passages[-1].passage_id}] goes on: page={page_number + 1} part=0)"
+        return DocumentPage(
+            shown, ref, found.pages, part, len(parts) - 1, paged=found.paged, note=note
         )
 
     def insert(self, content: str) -> str:
@@ -133,7 +110,7 @@ class ArchivalMemory:
             return cached, False
         ordered = search(self._store, self._embedder, query, inserts=self._session).ordered
         costs = self._costs(ordered)
-        room = self._budget - self._text_cost(_LONGEST_FIRST_LINE) - _CUT_MARGIN
+        room = self._budget.tokens - self._budget.cost(_LONGEST_FIRST_LINE) - _CUT_MARGIN
         ranking = _CachedRanking(ordered, page_slices(costs, room), *state)
         self._rankings[query] = ranking
         return ranking, cached is not None
@@ -154,62 +131,44 @@ class ArchivalMemory:
         inserts = {insert.passage_id: insert.tokens for insert in self._session.inserts}
         stored = zip(ids, self._store.passage_tokens(ids), strict=True)
         sizes = [inserts.get(name, tokens) + _HEADER_TOKENS for name, tokens in stored]
-        first_page = page_slices(sizes, self._budget)[0]
+        first_page = page_slices(sizes, self._budget.tokens)[0]
         counted: list[int] = []
         for passage in self._passages(ids[first_page]):
-            counted.append(self._cost(self._whole(passage)))
-            if sum(counted) > self._budget:
+            counted.append(self._cost(self._shown(passage)))
+            if sum(counted) > self._budget.tokens:
                 break
         scale = sum(counted) / max(1, sum(sizes[: len(counted)]))
         return [*counted, *(int(scale * size) + 1 for size in sizes[len(counted) :])]
 
-    def _cost(self, whole: str) -> int:
+    def _cost(self, shown: ShownPassage) -> int:
         """Tokens of a passage as it is shown; counted once for the page's size and its text."""
+        whole = "\n".join(shown.lines)
         if whole not in self._counted:
-            self._counted[whole] = self._text_cost(whole)
+            self._counted[whole] = self._budget.cost(whole)
         return self._counted[whole]
 
-    def _whole(self, passage: Passage) -> str:
-        return f"{self._header(passage)}\n{fenced(passage.text)}"
+    def _shown(self, passage: Passage) -> ShownPassage:
+        return shown_passage(passage, before=passage.passage_id in self._session.shown)
 
-    def _header(self, passage: Passage) -> str:
-        return passage_header(passage, before=passage.passage_id in self._session.shown)
+    def _filled(self, page: SearchPage, passages: Sequence[Passage]) -> SearchPage:
+        """The page with its passages, the last of them cut where it does not fit."""
+        page = replace(page, passages=tuple(self._shown(passage) for passage in passages))
+        room = self._budget.tokens - self._budget.cost(first_line(page))
+        kept: list[ShownPassage] = []
+        for passage, shown in zip(passages, page.passages, strict=True):
+            if self._cost(shown) > room - _CUT_MARGIN:
+                shown = self._cut(passage, shown, room - self._budget.cost(shown.header))
+            kept.append(shown)
+            room -= self._cost(shown)
+        return replace(page, passages=tuple(kept))
 
-    def _render(self, first: str, passages: Sequence[Passage], next_page: int | None) -> Shown:
-        lines = [first]
-        room = self._budget - self._text_cost(first)
-        pages: dict[PageRef, None] = {}
-        for passage in passages:
-            whole = self._whole(passage)
-            cost = self._cost(whole)
-            if cost > room - _CUT_MARGIN:
-                header = self._header(passage)
-                whole = f"{header}\n{self._cut(passage, room - self._text_cost(header))}"
-                cost = self._text_cost(whole)
-            lines.append(whole)
-            room -= cost
-            if not passage.is_insert:
-                numbers = range(passage.first_page, passage.last_page + 1)
-                pages.update((PageRef(passage.document, number), None) for number in numbers)
-        return Shown(
-            "\n".join(lines),
-            tuple(passage.passage_id for passage in passages),
-            tuple(pages),
-            next_page,
-        )
-
-    def _cut(self, passage: Passage, room: int) -> str:
-        """The passage's text within `room` tokens; where it is cut, how to read the rest."""
-        text = fenced(passage.text)
-        if self._text_cost(text) <= room:
-            return text
+    def _cut(self, passage: Passage, shown: ShownPassage, room: int) -> ShownPassage:
+        """The passage with its text within `room` tokens; where it is cut, how to read the rest."""
+        if self._budget.cost(shown.text) <= room:
+            return shown
         note = self._cut_note(passage)
-        room -= self._text_cost(note)
-        size = self._counter.count(text)
-        while self._text_cost(text) > room and size > 1:
-            size = min(size - 1, max(1, size * max(room, 1) // self._text_cost(text)))
-            text = self._counter.cut(text, size)
-        return f"{text}\n{note}"
+        text = self._budget.head(shown.text, room - self._budget.cost(note))
+        return replace(shown, text=text, note=note)
 
     def _cut_note(self, passage: Passage) -> str:
         """The call that brings what did not fit: the page's first part with this passage in it."""
@@ -227,49 +186,36 @@ class ArchivalMemory:
         call = f'document="{document}" page={number} part={next(holding, 0)}'
         return f"(cut; for the rest: read_document {call})"
 
-    def _marked(self, passage_id: str, text: str) -> str:
-        if not passage_id:
-            return fenced(text)
-        before = " · shown before" if passage_id in self._session.shown else ""
-        return f"[{passage_id}]{before}\n{fenced(text)}"
+    def _shown_piece(self, passage_id: str, text: str, page: PageRef) -> ShownPassage:
+        before = passage_id in self._session.shown
+        return ShownPassage(passage_id, fenced(text), shown_before=before, pages=(page,))
 
     def _parts(self, pieces: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
-        """Pieces packed in order into parts of at most the budget; together they are the page."""
-        parts: list[list[tuple[str, str]]] = [[]]
-        limit = max(24, self._budget - 2 * _HEADER_TOKENS - 16)
-        room = limit
-        for passage_id, text in pieces:
-            for piece in self._split(text, limit - _HEADER_TOKENS):
-                cost = self._text_cost(piece) + _HEADER_TOKENS
-                if cost > room and parts[-1]:
-                    parts.append([])
-                    room = limit
-                parts[-1].append((passage_id, piece))
-                room -= cost
-        return parts
-
-    def _split(self, text: str, limit: int) -> list[str]:
-        pieces = []
-        while self._text_cost(text) > limit:
-            size = max(1, self._counter.count(text) * limit // self._text_cost(text) - 1)
-            head = self._counter.cut(text, size) or text[:1]
-            while self._text_cost(head) > limit and len(head) > 1:
-                head = head[: len(head) * 3 // 4]
-            at = max(head.rfind("\n"), head.rfind(". "), head.rfind("。"))
-            head = head[: at + 1] if at > len(head) // 2 else head
-            pieces.append(head)
-            text = text[len(head) :]
-        return [*pieces, text] if text else pieces
+        """Pieces packed in order into parts within the budget; together they are the page."""
+        limit = max(24, self._budget.tokens - 2 * _HEADER_TOKENS - 16)
+        small = [
+            (passage_id, piece)
+            for passage_id, text in pieces
+            for piece in self._budget.pieces(text, limit - _HEADER_TOKENS)
+        ]
+        costs = [self._budget.cost(piece) + _HEADER_TOKENS for _, piece in small]
+        return [small[part] for part in page_slices(costs, limit)]
 
 
-def passage_header(passage: Passage, *, before: bool) -> str:
-    """The line above a passage in a result, as the contract fixes it.
+def shown_passage(passage: Passage, *, before: bool) -> ShownPassage:
+    """A whole passage or insert as a search result shows it.
 
-    >>> passage_header(Passage("P17", "corpus/q3.pdf", "…", 14, 15), before=True)
-    '[P17] corpus/q3.pdf p. 14-15 · shown before'
+    >>> shown_passage(Passage("P17", "corpus/q3.pdf", "…", 14, 15), before=False).header
+    '[P17] corpus/q3.pdf p. 14-15'
     """
-    place = "inserted by you" if passage.is_insert else passage_place(passage)
-    return f"[{passage.passage_id}] {place}" + (" · shown before" if before else "")
+    numbers = range(passage.first_page, passage.last_page + 1)
+    return ShownPassage(
+        passage.passage_id,
+        fenced(passage.text),
+        "inserted by you" if passage.is_insert else passage_place(passage),
+        shown_before=before,
+        pages=tuple(PageRef(passage.document, page) for page in numbers if not passage.is_insert),
+    )
 
 
 def fenced(text: str) -> str:

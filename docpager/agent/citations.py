@@ -6,8 +6,8 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from docpager.function_results import ProposedCitation
 from docpager.locations import section_name
 from docpager.protocols import ArchivalStore
 from docpager.types import Citation, PageText, Passage
@@ -33,14 +33,6 @@ _SAME_MARKS = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"'}
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedCitation:
-    """What the model says supports its answer."""
-
-    passage_id: str
-    quote: str
 
 
 def normalise(text: str) -> str:

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from docpager.agent.functions import Function, FunctionResult, ProposedAnswer
+from docpager.agent.functions import Function
 from docpager.errors import FunctionError
+from docpager.function_results import (
+    AlreadyShown,
+    Failure,
+    FunctionResult,
+    ProposedAnswer,
+    next_page,
+    passage_ids,
+    rendered,
+    shortened,
+)
 from docpager.memory.queue_manager import QueueManager
 from docpager.messages import AssistantMessage, Message, ToolCall, ToolResult, Turn
 from docpager.unicode import repaired_json
 
-NO_ROOM = "Failed: no room for this result. Ask again."
-_ENDED = "Failed: the answer was sent before this call. Nothing to do."
+NO_ROOM = "no room for this result. Ask again."
+_ENDED = "the answer was sent before this call. Nothing to do."
 _LONGEST_FAILURE = 80
+"""Tokens."""
+_CUT_NOTE = "(cut: ask again)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +52,11 @@ class Executor:
         *,
         functions: Mapping[str, Function],
         queue_manager: QueueManager,
-        cut: Callable[[str, int], str],
         judge: Callable[[ProposedAnswer], str | None],
         on_shown: Callable[[FunctionResult], None],
     ) -> None:
         self._functions = functions
         self._manager = queue_manager
-        self._cut = cut
         self._judge = judge
         self._on_shown = on_shown
         self._shown_calls: dict[str, tuple[str, FunctionResult]] = {}
@@ -59,21 +69,26 @@ class Executor:
         for position, call in enumerate(reply.calls):
             pending = self._manager.cost(messages) + self._reserve(len(reply.calls) - position - 1)
             if answer is not None:
-                messages.append(ToolResult(call.call_id, call.name, _ENDED, "failure"))
+                messages.append(ToolResult(call.call_id, call.name, Failure(_ENDED)))
                 continue
-            try:
-                result, again = self._run_call(call, pending, first=position == 0)
-            except FunctionError as error:
-                text = self._cut(f"Failed: {error}", _LONGEST_FAILURE)
-                messages.append(ToolResult(call.call_id, call.name, text, "failure"))
-                heartbeat = True
-                continue
-            messages.append(ToolResult(call.call_id, call.name, result.text, result.kind))
-            answer = result.answer
+            result, again = self._run_call(call, pending, first=position == 0)
+            messages.append(ToolResult(call.call_id, call.name, result))
+            answer = result if isinstance(result, ProposedAnswer) else None
             heartbeat = heartbeat or again
         return Outcome(Turn(tuple(messages)), answer, heartbeat)
 
     def _run_call(
+        self, call: ToolCall, pending: int, *, first: bool
+    ) -> tuple[FunctionResult, bool]:
+        """The result, and whether the model runs again: after a failure always."""
+        try:
+            return self._executed(call, pending, first=first)
+        except FunctionError as error:
+            text = rendered(Failure(str(error)))
+            cut = self._manager.budget.counter.cut(text, _LONGEST_FAILURE)
+            return Failure(cut.removeprefix("Failed: ")), True
+
+    def _executed(
         self, call: ToolCall, pending: int, *, first: bool
     ) -> tuple[FunctionResult, bool]:
         function = self._function(call.name)
@@ -85,13 +100,13 @@ class Executor:
             seen = self._already_shown(key)
             if seen is not None:
                 return seen, again
-            free = self._manager.make_room(pending, self._manager.result_budget)
+            free = self._manager.make_room(pending, self._manager.budget.tokens)
         result = function.call(**arguments)
-        if result.answer is not None:
-            problem = self._judge(result.answer)
+        if isinstance(result, ProposedAnswer):
+            problem = self._judge(result)
             if problem is not None:
                 raise FunctionError(problem)
-            return FunctionResult("Sent.", "sent", answer=result.answer), False
+            return result, False
         if function.shows_memory:
             result = self._fitted(result, free, first=first)
             self._shown_calls[key] = (call.call_id, result)
@@ -105,34 +120,28 @@ class Executor:
             )
         return self._functions[name]
 
-    def _already_shown(self, key: str) -> FunctionResult | None:
+    def _already_shown(self, key: str) -> AlreadyShown | None:
         """A reminder, as long as the earlier result can still be seen in the queue."""
         if key not in self._shown_calls:
             return None
         call_id, earlier = self._shown_calls[key]
         if not self._manager.queue.holds_result(call_id):
             return None
-        seen = ", ".join(earlier.passage_ids) or "the result above"
-        more = (
-            f"next page is {earlier.next_page}"
-            if earlier.next_page is not None
-            else "there is no further page; use other words"
-        )
-        return FunctionResult(f"Already shown: see {seen}; {more}.", "already_shown")
+        return AlreadyShown(passage_ids(earlier), next_page(earlier))
 
     def _fitted(self, result: FunctionResult, free: int, *, first: bool) -> FunctionResult:
-        cost = self._manager.text_cost(result.text)
-        if cost <= free:
+        budget = self._manager.budget
+        text = rendered(result)
+        if budget.cost(text) <= free:
             return result
-        if not first or free < self._manager.result_budget // 4:
-            raise FunctionError(NO_ROOM.removeprefix("Failed: "))
-        cut = self._cut(result.text, max(1, free * 3 // 4))
-        kept = tuple(name for name in result.passage_ids if f"[{name}]" in cut)
-        return replace(result, text=f"{cut}\n(cut: ask again)", passage_ids=kept)
+        if not first or free < budget.tokens // 4:
+            raise FunctionError(NO_ROOM)
+        kept = budget.head(text, free - budget.cost(_CUT_NOTE))
+        return shortened(result, len(kept), _CUT_NOTE)
 
     def _reserve(self, calls: int) -> int:
         """Room for the refusals of the calls that follow."""
-        return calls * self._manager.cost((ToolResult("c", "f", NO_ROOM),))
+        return calls * self._manager.cost((ToolResult("c", "f", Failure(NO_ROOM)),))
 
 
 def parse_arguments(raw: str) -> dict[str, Any]:

@@ -15,22 +15,30 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from docpager.agent.archival import ArchivalMemory, fenced
-from docpager.agent.citations import ProposedCitation
 from docpager.errors import FunctionError, UserError
+from docpager.function_results import (
+    FunctionResult,
+    PlainText,
+    ProposedAnswer,
+    ProposedCitation,
+    RecallPage,
+)
 from docpager.memory.recall import parse_moment, search_recall
 from docpager.memory.session import Session
 from docpager.memory.working_context import WorkingContext
-from docpager.messages import FunctionSpec, ResultKind
-from docpager.protocols import TokenCounter
+from docpager.messages import FunctionSpec
 from docpager.retrieval.pages import page_slices
-from docpager.types import JSONValue, PageRef
+from docpager.retrieval.token_budget import TokenBudget
+from docpager.types import JSONValue
 
 PageNumber: TypeAlias = Annotated[int, Field(ge=0)]
 DocumentPageNumber: TypeAlias = Annotated[int, Field(ge=1)]
 _ARGUMENT = re.compile(r"^\s+(\w+): (.+)$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 """Of a function, as every endpoint accepts it."""
-_ENTRY_CUT = 4
+_FIRST_LINE_TOKENS = 24
+"""Of a page of recall storage."""
+_CUT = " (cut)"
 
 
 class CitationArgument(BaseModel):
@@ -38,28 +46,6 @@ class CitationArgument(BaseModel):
 
     passage_id: str
     quote: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedAnswer:
-    """What `send_message` was called with."""
-
-    message: str
-    citations: tuple[ProposedCitation, ...]
-    not_found: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionResult:
-    """What a function gives back: text for the model, and what the agent has to know."""
-
-    text: str
-    kind: ResultKind = "confirmation"
-    passage_ids: tuple[str, ...] = ()
-    pages: tuple[PageRef, ...] = ()
-    next_page: int | None = None
-    answer: ProposedAnswer | None = None
-    """Set by `send_message` alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +87,13 @@ class MemoryFunctions:
         working_context: WorkingContext,
         session: Session,
         evict: Callable[[int], int],
-        counter: TokenCounter,
-        budget: int,
-        text_cost: Callable[[str], int],
+        budget: TokenBudget,
     ) -> None:
         self._archival = archival
         self._working_context = working_context
         self._session = session
         self._evict = evict
-        self._counter = counter
         self._budget = budget
-        self._text_cost = text_cost
 
     def archival_memory_search(self, query: str, page: PageNumber = 0) -> FunctionResult:
         """Search the documents for names, rare words or a question; page 0 is the best.
@@ -120,8 +102,7 @@ class MemoryFunctions:
             query: names, numbers, rare words or a question
             page: 0 for the best results, 1 for the next
         """
-        shown = self._archival.search(query, page)
-        return FunctionResult(shown.text, "hits", shown.passage_ids, shown.pages, shown.next_page)
+        return self._archival.search(query, page)
 
     def archival_memory_insert(self, content: str) -> FunctionResult:
         """Keep a text of your own in archival memory.
@@ -129,7 +110,7 @@ class MemoryFunctions:
         Args:
             content: the text
         """
-        return FunctionResult(f"Inserted as [{self._archival.insert(content)}].")
+        return PlainText(f"Inserted as [{self._archival.insert(content)}].")
 
     def conversation_search(
         self, query: str = "", start_date: str = "", end_date: str = "", page: PageNumber = 0
@@ -148,17 +129,13 @@ class MemoryFunctions:
             parse_moment(start_date, end=False),
             parse_moment(end_date, end=True),
         )
-        most = self._budget - 24
+        most = self._budget.tokens - _FIRST_LINE_TOKENS
         lines = [self._cut_line(entry.line, most) for entry in found]
-        slices = page_slices([self._text_cost(line) for line in lines], most)
+        slices = page_slices([self._budget.cost(line) for line in lines], most)
         last = len(slices) - 1
         if page > last:
             raise FunctionError(f"there is no page {page}. The last page is {last}.")
-        part = lines[slices[page]]
-        first = f"Showing {len(part)} of {len(lines)} results (page {page}/{last})"
-        return FunctionResult(
-            "\n".join([first, *part]), "recall", next_page=page + 1 if page < last else None
-        )
+        return RecallPage(tuple(lines[slices[page]]), len(lines), page, last)
 
     def core_memory_append(self, section: str, content: str) -> FunctionResult:
         """Add a line to section persona, user or notes.
@@ -168,7 +145,7 @@ class MemoryFunctions:
             content: a fact with its passage id
         """
         self._working_context.append(section, content)
-        return FunctionResult("Added.")
+        return PlainText("Added.")
 
     def core_memory_replace(
         self, section: str, old_content: str, new_content: str
@@ -181,7 +158,7 @@ class MemoryFunctions:
             new_content: what takes its place
         """
         self._working_context.replace(section, old_content, new_content)
-        return FunctionResult("Replaced.")
+        return PlainText("Replaced.")
 
     def evict_messages(self, keep_last: PageNumber) -> FunctionResult:
         """Move all but the newest messages to recall memory.
@@ -189,7 +166,7 @@ class MemoryFunctions:
         Args:
             keep_last: how many of the newest to keep
         """
-        return FunctionResult(f"Moved {self._evict(keep_last)} messages to recall memory.")
+        return PlainText(f"Moved {self._evict(keep_last)} messages to recall memory.")
 
     def read_document(
         self, document: str, page: DocumentPageNumber, part: PageNumber = 0
@@ -201,8 +178,7 @@ class MemoryFunctions:
             page: 1-based page number
             part: 0-based part of a long page
         """
-        shown = self._archival.read(document, page, part)
-        return FunctionResult(shown.text, "document_page", shown.passage_ids, shown.pages)
+        return self._archival.read(document, page, part)
 
     def send_message(
         self,
@@ -220,14 +196,12 @@ class MemoryFunctions:
         if not message.strip() and not not_found:
             raise FunctionError("message is empty. Give the answer, or set not_found.")
         proposed = tuple(ProposedCitation(given.passage_id, given.quote) for given in citations)
-        return FunctionResult(
-            "", "sent", answer=ProposedAnswer(message.strip(), proposed, not_found)
-        )
+        return ProposedAnswer(message.strip(), proposed, not_found)
 
     def _cut_line(self, line: str, most: int) -> str:
-        if self._text_cost(line) <= most:
+        if self._budget.cost(line) <= most:
             return line
-        return self._counter.cut(line, max(1, most // _ENTRY_CUT * 3)) + " (cut)"
+        return self._budget.head(line, most - self._budget.cost(_CUT)) + _CUT
 
 
 FUNCTION_NAMES = (
@@ -288,7 +262,7 @@ def own_functions(calls: Sequence[Callable[..., str]]) -> tuple[Function, ...]:
 
 def _shown_as_data(call: Callable[..., str], **arguments: Any) -> FunctionResult:
     try:
-        return FunctionResult(fenced(str(call(**arguments))), kind="confirmation")
+        return PlainText(fenced(str(call(**arguments))))
     except FunctionError:
         raise
     except Exception as error:  # the caller's own code; the model can try otherwise

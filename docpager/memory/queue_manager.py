@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from docpager.errors import ModelError
+from docpager.function_results import shortened
 from docpager.memory.fifo import FifoQueue
 from docpager.messages import (
     AssistantMessage,
@@ -32,6 +33,7 @@ from docpager.messages import (
 )
 from docpager.prompts import MEMORY_PRESSURE, SUMMARY_PREFIX
 from docpager.protocols import Chat, Summarizer, TokenCounter
+from docpager.retrieval.token_budget import TokenBudget
 
 WARN_AT = 0.7
 FLUSH_AT = 0.9
@@ -106,8 +108,8 @@ class QueueManager:
         self._on_flush = on_flush
         self._warned = False
         self.evicted_messages = 0
-        self.result_budget = int(self.usable * RESULT_SHARE)
-        """Tokens of one page of results: constant for the run, so that pages stay the same."""
+        self.budget = TokenBudget(int(self.usable * RESULT_SHARE), counter, self.text_cost)
+        """What one page of results may use."""
         self.summary_limit = max(48, min(1000, self.usable // 10))
 
     @property
@@ -289,6 +291,7 @@ class QueueManager:
                 size = self._counter.count(message.text)
                 cut = self._counter.cut(message.text, max(16, size - excess - 16))
                 excess -= size - self._counter.count(cut)
-                message = replace(message, text=f"{cut}\n(cut: the window is full)")
+                result = shortened(message.result, len(cut), "(cut: the window is full)")
+                message = replace(message, result=result)
             messages.append(message)
         return Turn(tuple(messages))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from docpager.errors import BudgetReached, ModelError
+from docpager.function_results import outline
 from docpager.messages import (
     AssistantMessage,
     ChatRequest,
@@ -100,17 +101,16 @@ class ModelSummarizer:
 def summary_line(message: Message) -> str:
     """What one message leaves in an extractive summary; empty where nothing is worth keeping.
 
-    >>> summary_line(ToolResult("c1", "archival_memory_search", "Showing 0 of 0 results"))
-    'archival_memory_search -> Showing 0 of 0 results'
+    >>> from docpager.function_results import SearchPage
+    >>> summary_line(ToolResult("c1", "archival_memory_search", SearchPage((), 0, 0, 0)))
+    'archival_memory_search -> Showing 0 of 0 results (page 0/0)'
     """
     match message:
         case AssistantMessage(text=text, calls=calls):
             said = [f"{call.name}{call.arguments}" for call in calls] or [text]
             return _head("; ".join(said))
-        case ToolResult(name=name, text=text):
-            headers = [line for line in text.splitlines()[1:] if line.startswith("[")]
-            first = text.splitlines()[0] if text else ""
-            return _head(f"{name} -> {first} {' '.join(headers)}".strip(), 2 * _LINE_CHARACTERS)
+        case ToolResult(name=name, result=result):
+            return _head(f"{name} -> {outline(result)}".strip(), 2 * _LINE_CHARACTERS)
         case UserMessage(text=text, kind=kind):
             return "" if kind in ("pressure", "context", "nudge") else _head(text)
         case _:

@@ -358,11 +358,13 @@ def chat_key(request: ChatRequest, model: str, seed: int | None) -> str:
 
 def _keyed(message: Message) -> dict[str, object]:
     """What a key depends on of a message, in the form that caches have had from the first."""
-    fields = asdict(message)
-    # Why a message was sent, and what kind of result it is, is nothing that the model sees.
-    fields.pop("kind", None)
     if isinstance(message, ToolResult):
-        fields["failed"] = message.failed
+        # Of a result, its text alone: what the model sees.
+        fields = {name: getattr(message, name) for name in ("call_id", "name", "text", "role")}
+        return fields | {"failed": message.failed}
+    fields = asdict(message)
+    # Why a message was sent is nothing that the model sees.
+    fields.pop("kind", None)
     return fields
 
 

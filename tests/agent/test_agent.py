@@ -13,6 +13,16 @@ from docpager.agent.functions import function_specs
 from docpager.agent.trace import trace_line
 from docpager.config import load
 from docpager.errors import BudgetReached, ModelAuthError, ModelError, UserError
+from docpager.function_results import (
+    AlreadyShown,
+    DocumentPage,
+    Failure,
+    PlainText,
+    ProposedAnswer,
+    RecallPage,
+    SearchPage,
+    rendered,
+)
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -27,6 +37,7 @@ from docpager.models.endpoint import Endpoint
 from docpager.models.tokens import counter_for
 from docpager.models.tool_modes import REPAIR_RESERVE
 from docpager.prompts import NUDGE_YIELD, SYSTEM_INSTRUCTIONS
+from docpager.retrieval.token_budget import TokenBudget
 from docpager.testing import (
     CharacterCounter,
     FrozenClock,
@@ -406,19 +417,17 @@ def test_a_passage_that_goes_on_says_where_at_the_end_of_its_page() -> None:
     world = World([])
     world.archive = spanning(["The first page speaks of", "mills and of the locks."])
     shown = archival_of(world).read("a.pdf", 1, 0)
-    assert shown.text.splitlines()[-1] == "([P1] goes on: page=2 part=0)"
-    assert "goes on" not in archival_of(world).read("a.pdf", 2, 0).text
+    assert rendered(shown).splitlines()[-1] == "([P1] goes on: page=2 part=0)"
+    assert "goes on" not in rendered(archival_of(world).read("a.pdf", 2, 0))
 
 
 def archival_of(world: World) -> ArchivalMemory:
     """Archival memory over the world's archive as it is now."""
     return ArchivalMemory(
-        store=world.archive,
-        embedder=HashEmbedder(),
-        session=world.session,
-        counter=world.counter,
-        budget=400,
-        text_cost=world.counter.count,
+        world.archive,
+        HashEmbedder(),
+        world.session,
+        TokenBudget(400, world.counter, world.counter.count),
     )
 
 
@@ -529,20 +538,20 @@ def test_each_result_says_what_it_is_in_its_type() -> None:
     )
     answer = world.ask()
     kinds = [
-        message.kind
+        type(message.result)
         for turn in world.agent._manager.queue.turns
         for message in turn.messages
         if isinstance(message, ToolResult)
     ]
     assert kinds == [
-        "hits",
-        "hits",
-        "already_shown",
-        "failure",
-        "document_page",
-        "recall",
-        "confirmation",
-        "confirmation",
-        "sent",
+        SearchPage,
+        SearchPage,
+        AlreadyShown,
+        Failure,
+        DocumentPage,
+        RecallPage,
+        PlainText,
+        PlainText,
+        ProposedAnswer,
     ]
     assert answer.searches == 2

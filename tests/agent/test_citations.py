@@ -6,8 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from docpager.agent.archival import passage_header
-from docpager.agent.citations import CitationChecker, ProposedCitation, long_enough, normalise
+from docpager.agent.archival import shown_passage
+from docpager.agent.citations import CitationChecker, long_enough, normalise
+from docpager.function_results import ProposedCitation
 from docpager.render import citation_place
 from docpager.testing import CharacterCounter
 from docpager.types import Chunk, Citation, Document, PageText, ParsedDocument
@@ -104,7 +105,7 @@ def test_files_without_pages_are_cited_by_section_and_line(heading: str, section
     assert (citation.page, citation.section, citation.line) == (None, section, 11)
     assert citation.verified
     [passage] = archive.passages(["P1"])
-    shown = passage_header(passage, before=False)
+    shown = shown_passage(passage, before=False).header
     assert shown.replace("line 10", "line 11") == f"[P1] {citation_place(citation)}"
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docpager.function_results import PlainText
 from docpager.memory.fifo import FifoQueue
 from docpager.messages import AssistantMessage, ToolCall, ToolResult, Turn, UserMessage
 
 
 def turn(number: int) -> Turn:
     call = ToolCall(f"c{number}", "read_document", "{}")
-    return Turn((AssistantMessage("", (call,)), ToolResult(call.call_id, call.name, "text")))
+    return Turn(
+        (AssistantMessage("", (call,)), ToolResult(call.call_id, call.name, PlainText("text")))
+    )
 
 
 @given(

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docpager.errors import BudgetReached, ModelError
+from docpager.function_results import SearchPage, ShownPassage
 from docpager.memory.fifo import FifoQueue
 from docpager.memory.queue_manager import Flush, Frame, QueueManager, reply_reserve
 from docpager.memory.summary import ExtractiveSummarizer, ModelSummarizer
@@ -73,8 +74,9 @@ def manager_of(
 
 def exchange(number: int, size: int) -> Turn:
     asked = ToolCall(f"c{number}", "archival_memory_search", f'{{"query": "{number}"}}')
-    text = f"Showing 1 of 1 results (page 0/0)\n[P{number}] a.pdf p. 1\n" + "word" * size
-    return Turn((AssistantMessage("", (asked,)), ToolResult(f"c{number}", asked.name, text)))
+    shown = ShownPassage(f"P{number}", "word" * size, "a.pdf p. 1")
+    result = ToolResult(f"c{number}", asked.name, SearchPage((shown,), 1, 0, 0))
+    return Turn((AssistantMessage("", (asked,)), result))
 
 
 QUESTION = Turn((UserMessage("Which mill?"),))

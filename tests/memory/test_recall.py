@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager.errors import FunctionError, UserError
+from docpager.function_results import PlainText
 from docpager.memory.recall import RecallEntry, parse_moment, search_recall
 from docpager.memory.session import Session, session_path
 from docpager.memory.working_context import WorkingContextVersion
@@ -65,7 +66,7 @@ def test_a_session_kept_in_a_file_comes_back_whole(tmp_path) -> None:
             [
                 UserMessage("why?"),
                 AssistantMessage("", (ToolCall("c", "archival_memory_search", '{"query": "x"}'),)),
-                ToolResult("c", "archival_memory_search", "Showing 0 of 0\ud800"),
+                ToolResult("c", "archival_memory_search", PlainText("Showing 0 of 0\ud800")),
             ]
         )
         session.insert("a note", embedder.embed(["a note"])[0])

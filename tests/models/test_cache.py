@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager.errors import ModelError, UserError
+from docpager.function_results import Failure, PlainText
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -156,7 +157,11 @@ def test_a_missing_call_is_named_by_its_number_and_what_it_follows(
     """The working context ends every call, and names none."""
     context = UserMessage("Working context: empty.", "context")
     asked = (SystemMessage("Do."), UserMessage("Where is it?"))
-    shown = (*asked, call("look_up", query="it"), ToolResult("c1", "look_up", "It is here."))
+    shown = (
+        *asked,
+        call("look_up", query="it"),
+        ToolResult("c1", "look_up", PlainText("It is here.")),
+    )
     first, second = (replace(REQUEST, messages=(*said, context)) for said in (asked, shown))
     cached(ScriptedChat([say("a")]), cache).complete(first)
     with CallCache(tmp_path / "calls.jsonl", CLOCK, replay=True) as replay:
@@ -286,8 +291,8 @@ def test_keys_stay_what_they_are_in_the_caches_that_people_keep() -> None:
             SystemMessage("s"),
             UserMessage("q"),
             AssistantMessage("", (call,)),
-            ToolResult("c1", "archival_memory_search", "Showing 1", "hits"),
-            ToolResult("c2", "x", "Failed: no", "failure"),
+            ToolResult("c1", "archival_memory_search", PlainText("Showing 1")),
+            ToolResult("c2", "x", Failure("no")),
         ),
         (FunctionSpec("f", "d", {"type": "object"}),),
     )

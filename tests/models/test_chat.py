@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager.errors import ModelAuthError, ModelError
+from docpager.function_results import PlainText, SearchPage
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -76,7 +77,7 @@ def test_a_conversation_on_the_wire() -> None:
         SystemMessage("Be brief."),
         UserMessage("Who?"),
         AssistantMessage("Look.", (ToolCall("c1", "archival_memory_search", '{"query": "x"}'),)),
-        ToolResult("c1", "archival_memory_search", "Showing 0 of 0 results (page 0/0)"),
+        ToolResult("c1", "archival_memory_search", SearchPage((), 0, 0, 0)),
         UserMessage("Notes: none.", kind="context"),
     )
     assert wire_messages(messages) == [
@@ -391,7 +392,7 @@ def test_everything_that_is_sent_counts() -> None:
         assert bare < texts < chat.prompt_tokens(ASKED)
         turn = (
             AssistantMessage("", (ToolCall("c", "archival_memory_search", '{"query": "x"}'),)),
-            ToolResult("c", "archival_memory_search", "found " * 100),
+            ToolResult("c", "archival_memory_search", PlainText("found " * 100)),
         )
         longer = chat.prompt_tokens(ChatRequest(PLAIN.messages + turn))
         assert longer >= texts + CharacterCounter().count("found " * 100) + 15

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docpager.errors import BudgetReached, ModelError
+from docpager.function_results import PlainText
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -117,7 +118,7 @@ def test_the_description_is_shorter_than_the_schemas() -> None:
 def test_a_conversation_without_native_calls() -> None:
     turn = (
         AssistantMessage("look", (ToolCall("c", SEARCH.name, '{"query": "mill"}'),)),
-        ToolResult("c", SEARCH.name, "Showing 1 of 1 results (page 0/0)"),
+        ToolResult("c", SEARCH.name, PlainText("Showing 1 of 1 results (page 0/0)")),
     )
     request = ChatRequest(ASKED.messages + turn, ASKED.functions)
     for chat, inner in modes([say(WRITTEN)]):

@@ -13,7 +13,9 @@ import json
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
+from docpager.function_results import FunctionResult, SearchPage
 from docpager.messages import (
     AssistantMessage,
     ChatReply,
@@ -78,11 +80,14 @@ _ANSWER_TOKENS = 48
 _PLAN_TOKENS = 160
 _VERDICT_TOKENS = 16
 
-_FIRST_LINE = re.compile(r"^Showing \d+ of \d+ results \(page (\d+)/(\d+)\)")
 _NOT_THERE = re.compile(r"[;,] none$")
 """What it says of the second half of a question, where the passage has the first alone."""
 
-_Script = Generator[ToolCall, str, None]
+_Results: TypeAlias = dict[str, FunctionResult | None]
+"""What each query found, so that none is searched for twice."""
+_Found = TypeVar("_Found")
+_Script: TypeAlias = Generator[ToolCall, FunctionResult | None, _Found]
+"""Makes calls, is sent the result of each, and returns what it found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class GuidedChat:
         self._inner = inner
         self._window = context_window
         self._question = ""
-        self._script: _Script | None = None
+        self._script: _Script[None] | None = None
         self._facts: list[_Fact] = []
         self._is_answered = False
         """Whether the last of the facts is what the question asks for."""
@@ -144,7 +149,7 @@ class GuidedChat:
 
     # ---- the script --------------------------------------------------------------------------
 
-    def _answer(self, question: str, first_result: str) -> _Script:
+    def _answer(self, question: str, first_result: FunctionResult | None) -> _Script[None]:
         shown = {_query(question): first_result}
         plan = self._sides(question) or (self._plan(question) if is_chinese(question) else ())
         if plan:
@@ -153,7 +158,7 @@ class GuidedChat:
             found = yield from self._unfold(question, shown)
         yield self._send(self._facts if found else [], comparison=is_comparison(plan))
 
-    def _follow(self, plan: Sequence[str], shown: dict[str, str]) -> Generator[ToolCall, str, bool]:
+    def _follow(self, plan: Sequence[str], shown: _Results) -> _Script[bool]:
         """Each look-up of a plan in turn; whether all were answered."""
         for look_up in plan:
             fact = yield from self._look_up(
@@ -165,7 +170,7 @@ class GuidedChat:
             yield from self._note(fact)
         return True
 
-    def _unfold(self, question: str, shown: dict[str, str]) -> Generator[ToolCall, str, bool]:
+    def _unfold(self, question: str, shown: _Results) -> _Script[bool]:
         """Find out what the question only describes, put it in, and ask what is left."""
         asked = question
         for _ in range(MOST_LOOK_UPS - 1):
@@ -183,12 +188,12 @@ class GuidedChat:
             yield from self._note(last)
         return last is not None
 
-    def _note(self, fact: _Fact) -> Generator[ToolCall, str, None]:
+    def _note(self, fact: _Fact) -> _Script[None]:
         self._facts.append(fact)
         note = f"{fact.look_up} {fact.answer} [{fact.passage_id}]"
         yield self._call("core_memory_append", section="notes", content=note)
 
-    def _look_up(self, asked: str, shown: dict[str, str]) -> Generator[ToolCall, str, _Fact | None]:
+    def _look_up(self, asked: str, shown: _Results) -> _Script[_Fact | None]:
         """Search as asked and in other words, page by page, and read passages one by one.
 
         The first answer that its own sentence confirms; else, of those that are confirmed by more
@@ -206,8 +211,8 @@ class GuidedChat:
                 query = queries[at]
                 if len(read) >= READS_PER_LOOK_UP or page > last_page.get(query, page):
                     continue
-                result = shown.get(query, "") if page == 0 else ""
-                if not result:
+                result = shown.get(query) if page == 0 else None
+                if result is None:
                     result = yield self._call("archival_memory_search", query=query, page=page)
                 last_page[query] = _last_page(result)
                 passages = seen_passages(result)
@@ -415,14 +420,13 @@ def _question_of(messages: Sequence[Message]) -> str:
     return asked[-1] if asked else ""
 
 
-def _last_result(messages: Sequence[Message]) -> str:
-    results = [message.text for message in messages if isinstance(message, ToolResult)]
-    return results[-1] if results else ""
+def _last_result(messages: Sequence[Message]) -> FunctionResult | None:
+    results = [message.result for message in messages if isinstance(message, ToolResult)]
+    return results[-1] if results else None
 
 
-def _last_page(result: str) -> int:
-    first = _FIRST_LINE.match(result)
-    return int(first.group(2)) if first else 0
+def _last_page(result: FunctionResult | None) -> int:
+    return result.last_page if isinstance(result, SearchPage) else 0
 
 
 def _query(text: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from docpager.function_results import FunctionResult, SearchPage
 from docpager.models.guided.questions import cjk_length, fits, folded, names, terms
 
 EXCERPT_CHARACTERS = 800
@@ -16,9 +17,6 @@ NAMES_NEEDED = 0.75
 NAMES_TOGETHER = 0.5
 """Share of them that must stand together where no passage has enough: some of them are of another
 thing that the question tells of."""
-_HEADER = re.compile(r"^\[([PN]\d+)\] ?(.*)$", re.MULTILINE)
-_CUT_NOTE = re.compile(r"^\((?:cut\b|\[[PN]\d+\] goes on:).*\)$", re.MULTILINE)
-"""What a result says about itself below a passage: no words of the document."""
 _SENTENCE_END = re.compile(
     r"(?<=[.!?;])[\"')\u201d\u2019]*\s+(?=[\"'(\u201c]?[A-Z0-9])|(?<=[。！？；])"
 )
@@ -31,7 +29,7 @@ _BEFORE_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class SeenPassage:
-    """A passage as a result shows it."""
+    """A passage as a search result shows it."""
 
     passage_id: str
     place: str
@@ -40,19 +38,15 @@ class SeenPassage:
     @property
     def title(self) -> str:
         """The name of its document without folders, and the section where there is one."""
-        place = self.place.removesuffix(" · shown before")
-        return place.rsplit(" p. ", 1)[0].rsplit("/", 1)[-1]
+        return self.place.rsplit(" p. ", 1)[0].rsplit("/", 1)[-1]
 
 
-def seen_passages(result: str) -> list[SeenPassage]:
-    """The passages in the text of a result, in order."""
-    headers = [*_HEADER.finditer(result)]
-    starts = [header.start() for header in headers] + [len(result)]
+def seen_passages(result: FunctionResult | None) -> list[SeenPassage]:
+    """The passages of a search result in order; none of another result."""
+    if not isinstance(result, SearchPage):
+        return []
     return [
-        SeenPassage(
-            header.group(1), header.group(2), _CUT_NOTE.sub("", result[header.end() : end]).strip()
-        )
-        for header, end in zip(headers, starts[1:], strict=True)
+        SeenPassage(shown.passage_id, shown.place, shown.text.strip()) for shown in result.passages
     ]
 
 

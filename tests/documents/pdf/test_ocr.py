@@ -16,13 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpager import wiring
-from docpager.agent.citations import CitationChecker, ProposedCitation
+from docpager.agent.citations import CitationChecker
 from docpager.cli import main
 from docpager.config import load
 from docpager.documents.loaders import parse_bytes
 from docpager.documents.pdf import ocr
 from docpager.documents.pdf.ocr import Box, reading_lines
 from docpager.documents.pdf.options import PdfOptions
+from docpager.function_results import ProposedCitation
 from tests.documents.making import mail
 
 BOOK = Path(__file__).parents[3] / "sample_docs" / "books" / "life-of-hester-maravell.pdf"

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docpager.errors import BudgetReached
+from docpager.function_results import (
+    AlreadyShown,
+    Failure,
+    FunctionResult,
+    PlainText,
+    SearchPage,
+    ShownPassage,
+)
 from docpager.messages import (
     AssistantMessage,
     ChatRequest,
@@ -38,11 +47,11 @@ def passage(text: str, place: str = "corpus/mills.pdf p. 1") -> SeenPassage:
     return SeenPassage("P1", place, text)
 
 
-def page(*passages: tuple[str, str]) -> str:
-    lines = [f"Showing {len(passages)} of {len(passages)} results (page 0/0)"]
-    for passage_id, text in passages:
-        lines += [f"[{passage_id}] corpus/mills.pdf p. 1", text]
-    return "\n".join(lines)
+def page(*passages: tuple[str, str]) -> SearchPage:
+    shown = [
+        ShownPassage(passage_id, text, "corpus/mills.pdf p. 1") for passage_id, text in passages
+    ]
+    return SearchPage(tuple(shown), len(shown), 0, 0)
 
 
 def reader(
@@ -84,7 +93,7 @@ def reader(
 def drive(
     inner: ScriptedChat,
     question: str,
-    search: Callable[[str], str],
+    search: Callable[[str], FunctionResult],
     *,
     window: int = 8192,
     most: int = 40,
@@ -106,8 +115,9 @@ def drive(
         if call.name == "send_message":
             return calls
         query = json.loads(call.arguments).get("query", "")
-        text = search(query) if call.name == "archival_memory_search" else "Added."
-        messages += [reply.message, ToolResult(call.call_id, call.name, text)]
+        is_search = call.name == "archival_memory_search"
+        result = search(query) if is_search else PlainText("Added.")
+        messages += [reply.message, ToolResult(call.call_id, call.name, result)]
     raise AssertionError("no answer was sent")
 
 
@@ -115,7 +125,7 @@ def sent(calls: list[ToolCall]) -> dict[str, object]:
     return json.loads(calls[-1].arguments)
 
 
-def library(query: str) -> str:
+def library(query: str) -> SearchPage:
     return page(("P1", MILL), ("P2", BORN), ("P3", LOCK))
 
 
@@ -234,7 +244,7 @@ def test_of_answers_confirmed_only_in_context_the_nearest_is_taken() -> None:
 
 
 def test_other_words_are_tried_before_further_pages() -> None:
-    first = page(("P2", BORN)).replace("(page 0/0)", "(page 0/5)")
+    first = replace(page(("P2", BORN)), last_page=5)
     other = "Whose painting shows the mill at Orrin Ford?"
     calls = drive(reader([], {}, other=other), "Who painted Orrin Ford?", lambda query: first)
     searched = [json.loads(call.arguments) for call in calls[:-1]]
@@ -466,9 +476,9 @@ RESULTS = st.sampled_from(
     [
         library(""),
         page(),
-        "Failed: no room for this result. Ask again.",
-        "",
-        "Already shown: see P1",
+        Failure("no room for this result. Ask again."),
+        PlainText(""),
+        AlreadyShown(("P1",), None),
     ]
 )
 
@@ -481,7 +491,7 @@ RESULTS = st.sampled_from(
     window=st.integers(500, 8192),
 )
 def test_it_ends_for_any_replies_and_results_and_keeps_to_its_window(
-    replies: list[str], results: list[str], question: str, window: int
+    replies: list[str], results: list[FunctionResult], question: str, window: int
 ) -> None:
     inner = ScriptedChat(
         lambda request: say(replies[len(inner.requests) % len(replies)]),
