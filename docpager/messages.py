@@ -129,7 +129,7 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """Which model answers, where, and how it is spoken to; printed and stored with each run."""
+    """Which model answers, where, and how functions are offered to it; printed and stored with each run."""
 
     model: str
     endpoint: str
@@ -142,10 +142,10 @@ class ModelInfo:
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
-def spoken(text: str) -> str:
-    """What a model says, without what it thinks aloud: models that reason write it so.
+def without_reasoning(text: str) -> str:
+    """A reply without the visible reasoning that some models put into `<think>` tags.
 
-    >>> spoken("<think>A dam or a mill?</think> The mill.")
+    >>> without_reasoning("<think>A dam or a mill?</think> The mill.")
     'The mill.'
     """
     return _THINKING.sub("", text).strip()

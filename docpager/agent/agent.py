@@ -44,7 +44,7 @@ from docpager.messages import (
     ToolResult,
     Turn,
     UserMessage,
-    spoken,
+    without_reasoning,
 )
 from docpager.prompts import (
     DEFAULT_PERSONA,
@@ -81,7 +81,7 @@ class _Progress:
 class Agent:
     """Answers one question over an archive, within a session; made anew for each run.
 
-    `own` are functions of the caller's, offered beside those of the memory.
+    `own` are functions of the caller, offered after those of the memory.
     """
 
     def __init__(
@@ -120,11 +120,11 @@ class Agent:
             counter=counter,
             on_flush=self._on_flush,
         )
-        self._working_context = self._notes()
+        self._working_context = self._fitted_notes()
         self._executor = Executor(
             functions=functions_of(self._functions(models)) | self._own,
             queue_manager=self._manager,
-            judge=self._judge,
+            refusal_of=self._refusal_of,
             on_shown=self._on_shown,
         )
         self._citations = CitationChecker(store, session.shown)
@@ -167,37 +167,37 @@ class Agent:
             error = str(failure)
         answer = self._answer(question, proposed, stopped_by, error)
         answer = replace(answer, elapsed_s=round(self._clock.monotonic() - started, 3))
-        self._remember(answer)
+        self._summarize_run(answer)
         self._trace_answer(answer)
         return answer
 
     def _loop(self, question: str) -> tuple[ProposedAnswer | None, Limit | None]:
-        """Step until there is an answer, or a bound forces one."""
+        """Step until there is an answer, or a limit forces one."""
         try:
-            self._ask(question)
+            self._enqueue_question(question)
         except BudgetReached as reached:
-            return self._forced(reached.stopped_by), reached.stopped_by
+            return self._forced_answer(reached.stopped_by), reached.stopped_by
         while True:
             if self._progress.calls >= self._max_steps:
-                return self._forced("steps"), "steps"
+                return self._forced_answer("steps"), "steps"
             request = self._prompt()
             prompt_tokens = self._chat.prompt_tokens(request)
-            bound = self._meter.limit_reached(prompt_tokens, request.max_tokens)
-            if bound is not None:
-                return self._forced(bound), bound
+            limit = self._meter.limit_reached(prompt_tokens, request.max_tokens)
+            if limit is not None:
+                return self._forced_answer(limit), limit
             try:
                 answer = self._step(request)
             except BudgetReached as reached:
-                return self._forced(reached.stopped_by), reached.stopped_by
+                return self._forced_answer(reached.stopped_by), reached.stopped_by
             if answer is not None:
                 return answer, None
             if self._progress.idle > MOST_IDLE_REPLIES:
-                return self._forced(None), None
+                return self._forced_answer(None), None
 
     def _prompt(self) -> ChatRequest:
-        """The next prompt, after what the system has to tell and to evict before it."""
+        """The next prompt, after pending events are queued and the queue is flushed if it must be."""
         self._notice_upload()
-        warning = self._manager.settle()
+        warning = self._manager.relieve_pressure()
         if warning is not None:
             self._append(warning)
         return self._manager.request()
@@ -210,13 +210,13 @@ class Agent:
             return None
         self._progress.steps += 1
         self._progress.idle = 0
-        outcome = self._executor.run(reply.message)
-        self._append(outcome.turn)
-        if outcome.answer is None and not outcome.heartbeat:
+        execution = self._executor.run(reply.message)
+        self._append(execution.turn)
+        if execution.answer is None and not execution.heartbeat:
             self._append(Turn((UserMessage(NUDGE_YIELD, "nudge"),)))
-        return outcome.answer
+        return execution.answer
 
-    def _ask(self, question: str) -> None:
+    def _enqueue_question(self, question: str) -> None:
         """Put the question into the queue, and run the first search for the model."""
         self._append(Turn((UserMessage(question, "question"),)))
         call = ToolCall(
@@ -228,11 +228,11 @@ class Agent:
         )
         self._append(self._executor.run(AssistantMessage("", (call,))).turn)
 
-    def _forced(self, bound: Limit | None) -> ProposedAnswer | None:
+    def _forced_answer(self, limit: Limit | None) -> ProposedAnswer | None:
         """The answer given when only `send_message` is offered; None where none came."""
         self._meter.release_reserve()
-        self._trace.event("forced", stopped_by=bound)
-        text = FORCED_ANSWER.format(bound=bound or "no usable function call")
+        self._trace.event("forced", stopped_by=limit)
+        text = FORCED_ANSWER.format(limit=limit or "no usable function call")
         self._append(Turn((UserMessage(text, "nudge"),)))
         send_message = tuple(spec for spec in self._specs if spec.name == "send_message")
         try:
@@ -243,13 +243,13 @@ class Agent:
             self._progress.steps += 1
             # Nothing is refused any more: there is no further step to do better in.
             self._progress.refused_citations = self._progress.refused_not_found = True
-            outcome = self._executor.run(reply.message)
-            self._append(outcome.turn)
-            return outcome.answer
-        said = spoken(reply.message.text)
-        if said and (reply.problem is None or reply.is_prose):
-            return ProposedAnswer(said, (), not_found=False)
-        if bound is None:
+            execution = self._executor.run(reply.message)
+            self._append(execution.turn)
+            return execution.answer
+        text = without_reasoning(reply.message.text)
+        if text and (reply.problem is None or reply.is_prose):
+            return ProposedAnswer(text, (), not_found=False)
+        if limit is None:
             raise ModelError(
                 "The model gave no usable reply several times in a row. "
                 "Try another --tool-mode, or another model."
@@ -280,7 +280,7 @@ class Agent:
             self._progress.idle += 1
         self._append(Turn((event,)))
 
-    def _judge(self, proposed: ProposedAnswer) -> str | None:
+    def _refusal_of(self, proposed: ProposedAnswer) -> str | None:
         """Why an answer is sent back, at most once for each cause; None lets it pass."""
         progress = self._progress
         if proposed.not_found:
@@ -371,7 +371,7 @@ class Agent:
                 f"leaves {most} for it. Shorten it or use a larger --context-window."
             )
 
-    def _notes(self) -> WorkingContext:
+    def _fitted_notes(self) -> WorkingContext:
         """Working context within what its wrapping leaves of the share for notes."""
         wrapping = self._manager.text_cost(self._render(WorkingContextVersion(), 9999))
         notes = WorkingContext(
@@ -400,7 +400,7 @@ class Agent:
             evicted=self._manager.evicted_messages,
         )
 
-    def _remember(self, answer: Answer) -> None:
+    def _summarize_run(self, answer: Answer) -> None:
         """Leave question and answer in the session's summary for its next run."""
         said: tuple[Message, ...] = (
             UserMessage(answer.question, "question"),
@@ -438,7 +438,7 @@ class Agent:
 
 
 def message_fields(message: Message) -> dict[str, object]:
-    """A message as a trace event tells it."""
+    """A message as the fields of a trace event."""
     fields: dict[str, object] = {"role": message.role, "text": message.text}
     if isinstance(message, UserMessage):
         fields["kind"] = message.kind

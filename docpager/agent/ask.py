@@ -25,7 +25,7 @@ class RunStore:
     keep_runs: int | None
     """How many traces stay; None = all."""
     also: tuple[Trace, ...] = ()
-    """Further places that are told every event."""
+    """Other traces that record every event."""
 
 
 def ask(

@@ -31,8 +31,8 @@ _CUT_NOTE = "(cut: ask again)"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one reply's calls came to."""
+class Execution:
+    """The results of one reply's calls."""
 
     turn: Turn
     answer: ProposedAnswer | None
@@ -43,8 +43,8 @@ class Outcome:
 class Executor:
     """Runs the calls of a reply in order within the space that is free.
 
-    `judge` may refuse an answer, once for each cause, with a reason for the model; `on_shown` is
-    told of every result that is delivered.
+    `refusal_of` may refuse an answer, with a reason for the model; `on_shown` is called with every
+    result that is delivered.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class Executor:
         *,
         functions: Mapping[str, Function],
         queue_manager: QueueManager,
-        judge: Callable[[ProposedAnswer], str | None],
+        refusal_of: Callable[[ProposedAnswer], str | None],
         on_shown: Callable[[FunctionResult], None],
     ) -> None:
         self._functions = functions
         self._manager = queue_manager
-        self._judge = judge
+        self._refusal_of = refusal_of
         self._on_shown = on_shown
         self._shown_calls: dict[str, tuple[str, FunctionResult]] = {}
 
-    def run(self, reply: AssistantMessage) -> Outcome:
+    def run(self, reply: AssistantMessage) -> Execution:
         """Execute each call; the Turn is the reply with one result for each."""
         messages: list[Message] = [reply]
         answer: ProposedAnswer | None = None
@@ -75,7 +75,7 @@ class Executor:
             messages.append(ToolResult(call.call_id, call.name, result))
             answer = result if isinstance(result, ProposedAnswer) else None
             heartbeat = heartbeat or again
-        return Outcome(Turn(tuple(messages)), answer, heartbeat)
+        return Execution(Turn(tuple(messages)), answer, heartbeat)
 
     def _run_call(
         self, call: ToolCall, pending: int, *, first: bool
@@ -103,9 +103,9 @@ class Executor:
             free = self._manager.make_room(pending, self._manager.budget.tokens)
         result = function.call(**arguments)
         if isinstance(result, ProposedAnswer):
-            problem = self._judge(result)
-            if problem is not None:
-                raise FunctionError(problem)
+            refusal = self._refusal_of(result)
+            if refusal is not None:
+                raise FunctionError(refusal)
             return result, False
         if function.shows_memory:
             result = self._fitted(result, free, first=first)

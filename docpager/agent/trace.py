@@ -19,7 +19,7 @@ from docpager.unicode import repaired
 
 
 class Trace(Protocol):
-    """Where the agent tells what it does."""
+    """Where the agent records what it does."""
 
     def event(self, name: str, /, **fields: object) -> None:
         """Keep one event; `fields` are JSON values."""
@@ -39,7 +39,7 @@ class MemoryTrace:
 class TraceFile:
     """A run's trace in a folder that many processes share; a context manager.
 
-    Without `keep_runs` no earlier trace is let go.
+    Without `keep_runs` no earlier trace is deleted.
     """
 
     def __init__(self, folder: Path, run_id: str, keep_runs: int | None) -> None:
@@ -83,14 +83,14 @@ class TraceFile:
 
 
 def drop_old_runs(folder: Path, keep_runs: int) -> None:
-    """Let go of all but the newest traces."""
+    """Delete all but the newest traces."""
     runs = sorted(folder.glob("*.jsonl"), key=_modified, reverse=True)
     for run in runs[keep_runs:]:
         run.unlink(missing_ok=True)
 
 
 class ForkedTrace:
-    """Tells every event to several traces."""
+    """Records every event in several traces."""
 
     def __init__(self, *traces: Trace) -> None:
         self._traces = traces
@@ -102,7 +102,7 @@ class ForkedTrace:
 
 
 def _modified(run: Path) -> float:
-    """When a run ended; another process may have let it go meanwhile."""
+    """When a run ended; another process may have deleted it meanwhile."""
     try:
         return run.stat().st_mtime
     except FileNotFoundError:

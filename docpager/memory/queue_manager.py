@@ -49,7 +49,7 @@ class RecallLog(Protocol):
     """Where every message goes when it enters the queue."""
 
     def record(self, messages: Sequence[Message]) -> None:
-        """Keep messages for ever, in order."""
+        """Keep messages, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Frame:
 
 
 class QueueManager:
-    """The one door into the queue, and the only place that decides what leaves it."""
+    """The only way into the queue, and the only place that decides what leaves it."""
 
     def __init__(
         self,
@@ -142,9 +142,9 @@ class QueueManager:
         return self.cost((UserMessage(text, "context"),))
 
     def append(self, turn: Turn) -> None:
-        """Put a Turn into the queue and, in the same breath, into recall storage (I2)."""
+        """Add a Turn to the queue and, in the same call, to recall storage (I2)."""
         self._recall.record(turn.messages)
-        self.queue.append(self._bounded(turn))
+        self.queue.append(self._limited(turn))
 
     def make_room(self, pending: int, wanted: int) -> int:
         """Tokens free for a result while `pending` tokens wait to enter the queue.
@@ -158,8 +158,8 @@ class QueueManager:
             free = self._free(pending)
         return max(0, free)
 
-    def settle(self) -> Turn | None:
-        """Flush before a call as the queue demands; the warning to append, where one is due."""
+    def relieve_pressure(self) -> Turn | None:
+        """Flush if the queue is too full; the warning to append, if one is due."""
         if self.pressure >= FLUSH_AT:
             self.flush(keep_last=1)
         pressure = self.pressure
@@ -177,7 +177,7 @@ class QueueManager:
         `pending` tokens wait to enter the queue and must fit afterwards too.
         """
         before = self.used
-        target = min(int(self.usable * share), self.usable - pending - self._alerts)
+        target = min(int(self.usable * share), self.usable - pending - self._warning_cost)
         evicted = self.queue.evict(
             before - target, lambda turn: self.cost(turn.messages), keep_last
         )
@@ -185,9 +185,9 @@ class QueueManager:
             return 0
         messages = [message for turn in evicted for message in turn.messages]
         self.evicted_messages += len(messages)
-        room = self.usable - self.used + self._summary_cost - pending - self._alerts
+        room = self.usable - self.used + self._summary_cost - pending - self._warning_cost
         limit = min(self.summary_limit, max(0, room))
-        self.queue.summary = self._held(
+        self.queue.summary = self._limited_summary(
             self._summarizer.summarize(self.queue.summary, messages, limit), limit
         )
         self._warned = False
@@ -225,7 +225,7 @@ class QueueManager:
         return self._plain(functions)
 
     def _without_summary(self, functions: tuple[FunctionSpec, ...] | None) -> ChatRequest:
-        self.queue.summary = self._held(self.queue.summary, self.summary_limit // 4)
+        self.queue.summary = self._limited_summary(self.queue.summary, self.summary_limit // 4)
         return self._plain(functions)
 
     def _shrunk(self, functions: tuple[FunctionSpec, ...] | None) -> ChatRequest:
@@ -245,7 +245,7 @@ class QueueManager:
         return self._chat.prompt_tokens(ChatRequest((self._system,), self._functions))
 
     @property
-    def _alerts(self) -> int:
+    def _warning_cost(self) -> int:
         """What the next warning will take: it must still fit after a large result."""
         return self.text_cost(MEMORY_PRESSURE.format(percent=100))
 
@@ -256,9 +256,9 @@ class QueueManager:
         return self.cost((UserMessage(SUMMARY_PREFIX + self.queue.summary, "summary"),))
 
     def _free(self, pending: int) -> int:
-        return self.usable - self.used - pending - self._alerts
+        return self.usable - self.used - pending - self._warning_cost
 
-    def _held(self, summary: str, limit: int) -> str:
+    def _limited_summary(self, summary: str, limit: int) -> str:
         """The summary within `limit` tokens as the chat counts it, whoever made it."""
         text = summary.strip()
         allowed = limit
@@ -269,14 +269,14 @@ class QueueManager:
             text = self._counter.cut(text, allowed).strip()
         return text
 
-    def _bounded(self, turn: Turn) -> Turn:
-        """A Turn of which no reply is longer than the reserve, whatever the endpoint sent."""
-        return Turn(tuple(self._bounded_reply(message) for message in turn.messages))
+    def _limited(self, turn: Turn) -> Turn:
+        """A Turn with no reply longer than the reserve, whatever the endpoint sent."""
+        return Turn(tuple(self._limited_reply(message) for message in turn.messages))
 
-    def _bounded_reply(self, message: Message) -> Message:
+    def _limited_reply(self, message: Message) -> Message:
         if not isinstance(message, AssistantMessage):
             return message
-        allowed = self.reply_reserve + self._alerts
+        allowed = self.reply_reserve + self._warning_cost
         if self.cost((message,)) <= allowed:
             return message
         calls = tuple(replace(call, arguments="{}") for call in message.calls)

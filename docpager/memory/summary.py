@@ -47,8 +47,8 @@ class ExtractiveSummarizer:
 class ModelSummarizer:
     """Asks the model for the summary, in parts where one prompt would not fit.
 
-    What the model returns is held to the limit in code; where it is down, replies with nothing or
-    may not be asked any more, the extractive summary takes its place, so eviction always succeeds.
+    What the model returns is cut to the limit in code; if it is down, replies with nothing or
+    may not be called any more, the extractive summary takes its place, so eviction always succeeds.
     """
 
     def __init__(

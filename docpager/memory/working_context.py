@@ -40,8 +40,8 @@ class WorkingContextVersion:
 class WorkingContext:
     """Sections of notes within `limit` tokens; every edit keeps the version before it.
 
-    `count` gives the tokens of a text. `on_edit` is told each new version, so that a session can
-    keep it.
+    `count` gives the tokens of a text. `on_edit` is called with each new version, so that a
+    session can keep it.
     """
 
     def __init__(

@@ -271,7 +271,7 @@ class CachedChat:
             reply, seconds = _reply_of(record)
             self._on_replay(request, reply.usage)
         elif self._cache.replay:
-            raise self._cache.missing(f"reply to call {self._calls} of {_told(request)}")
+            raise self._cache.missing(f"reply to call {self._calls} of {_description_of(request)}")
         else:
             began = self._stopwatch()
             reply = self._inner.complete(request)
@@ -368,10 +368,10 @@ def _keyed(message: Message) -> dict[str, object]:
     return fields
 
 
-def _told(request: ChatRequest) -> str:
+def _description_of(request: ChatRequest) -> str:
     """What the call is about: its question, and the result that came last.
 
-    What the system adds at the end of every call (the working context, a warning) says nothing.
+    What the system adds at the end of every call (the working context, a warning) is left out.
     """
     said = request.messages[-1].text
     result = ""

@@ -22,7 +22,7 @@ from docpager.messages import (
     ToolCall,
     ToolResult,
     UserMessage,
-    spoken,
+    without_reasoning,
 )
 from docpager.models.endpoint import RefusedRequest
 from docpager.models.tolerant_json import LONGEST, json_objects
@@ -287,7 +287,7 @@ def read_call(text: str, functions: Sequence[str], *, complete: bool = True) -> 
     """
     unknown: str | None = None
     found_any = False
-    for value in json_objects(spoken(text[:LONGEST]), complete):
+    for value in json_objects(without_reasoning(text[:LONGEST]), complete):
         found_any = True
         written = _as_call(value)
         if written is None:
@@ -323,8 +323,8 @@ def _with_call(reply: ChatReply, request: ChatRequest) -> ChatReply:
 
 
 def _is_prose(text: str) -> bool:
-    said = spoken(text)
-    return bool(said) and "{" not in said
+    reply = without_reasoning(text)
+    return bool(reply) and "{" not in reply
 
 
 def _without_nulls(arguments: dict[str, Any], spec: FunctionSpec) -> dict[str, Any]:

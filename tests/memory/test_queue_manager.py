@@ -88,7 +88,7 @@ def test_a_flush_leaves_half_keeps_question_and_newest_and_summarises_the_rest()
     turns = [exchange(number, 150) for number in range(14)]
     for turn in turns:
         manager.append(turn)
-    manager.settle()
+    manager.relieve_pressure()
     [flush] = flushes
     kept = manager.queue.turns
     assert kept[0] == QUESTION
@@ -108,7 +108,7 @@ def test_the_warning_goes_out_once_a_pressure_period() -> None:
             number += 1
             manager.append(exchange(number, 60))
         for _ in range(3):
-            warning = manager.settle()
+            warning = manager.relieve_pressure()
             if warning is not None:
                 warnings.append(warning)
                 manager.append(warning)
@@ -152,7 +152,7 @@ def test_a_correction_of_the_estimate_never_makes_a_request_too_large(
         manager.append(exchange(number, size))
         if number == at:
             chat.factor = factor
-        manager.settle()
+        manager.relieve_pressure()
         request = manager.request()
         assert chat.prompt_tokens(request) + request.max_tokens <= 3000
         assert request.messages[1].kind in ("question", "summary")

@@ -101,7 +101,7 @@ class _Fact:
 
 
 class GuidedChat:
-    """Mode `guided` around a small model that can be held to a JSON schema.
+    """Mode `guided` around a small model whose replies a JSON schema can constrain.
 
     `context_window` bounds the small prompts; those of the agent are never sent to the model.
     """
@@ -132,7 +132,7 @@ class GuidedChat:
         if not request.functions:
             return self._inner.complete(request)
         if len(request.functions) == 1:
-            # A bound was reached. A fact on the way to the answer is no answer.
+            # A limit was reached. A fact on the way to the answer is no answer.
             return self._reply(self._send(self._facts[-1:] if self._is_answered else []))
         question = _question_of(request.messages)
         result = _last_result(request.messages)
@@ -334,7 +334,7 @@ class GuidedChat:
         return _NOT_THERE.sub("", said.strip()).strip(".。") if isinstance(said, str) else ""
 
     def _confirmed(self, fact: _Fact, sentence: str) -> bool:
-        """Whether the model, shown the answer beside its sentence, still finds that it is one.
+        """Whether the model confirms the answer when it is shown the sentence that states it.
 
         Of 33 pairs that the sample questions led to, 11 of them wrong, it let 2 wrong ones pass by
         the sentence alone and turned 7 right ones away, which a longer context gave back.

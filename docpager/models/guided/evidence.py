@@ -1,4 +1,4 @@
-"""What a passage tells about a look-up: whether to read it, which words state the answer."""
+"""What a passage holds for a look-up: whether to read it, which words state the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES_NEEDED = 0.75
 """Share of a look-up's names and numbers that must stand in a passage for it to be believed."""
 NAMES_TOGETHER = 0.5
 """Share of them that must stand together where no passage has enough: some of them are of another
-thing that the question tells of."""
+thing that the question mentions."""
 _SENTENCE_END = re.compile(
     r"(?<=[.!?;])[\"')\u201d\u2019]*\s+(?=[\"'(\u201c]?[A-Z0-9])|(?<=[。！？；])"
 )
@@ -122,7 +122,7 @@ def accepted_quote(asked: str, answer: str, passage: SeenPassage) -> str:
 
     is_topic = _stands_in(given, passage.title)
     best = max(range(len(spans)) if is_topic else holding, key=nearness)
-    # A sentence that shares no word with the question, and stands beside none that does, answers
+    # A sentence that shares no word with the question, and has no neighbour that does, answers
     # another one.
     return _long_enough(text, spans, best) if nearness(best)[1] else ""
 
@@ -141,7 +141,7 @@ def shared(asked: str, text: str) -> int:
 
 
 def is_named(asked: str, answer: str, quote: str, passage: SeenPassage) -> bool:
-    """Whether a quote or the passage's title has a name of the look-up, beside the answer."""
+    """Whether a quote or the passage's title has a name of the look-up other than the answer."""
     named = {term for name in names(asked) for term in terms(name)}
     return bool((named - terms(answer)) & terms(f"{passage.title} {quote}"))
 

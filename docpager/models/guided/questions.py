@@ -1,4 +1,4 @@
-"""What the words of a question tell by themselves: names, descriptions, what kind of answer.
+"""What the wording of a question shows by itself: names, descriptions, what kind of answer.
 
 All of it is decided in code, on the wording alone; nothing here reads a passage or asks a model.
 """
@@ -109,7 +109,7 @@ def cjk_length(text: str) -> int:
 def is_sound(plan: Sequence[str], question: str) -> bool:
     """Whether a plan is one chain or one comparison, and drops no name or number.
 
-    A look-up beside the chain would be answered by whatever passes first, and be taken for the end
+    A look-up outside the chain would be answered by whatever passes first, and be taken for the end
     of it.
     """
     if not plan or not all(plan) or _REFERENCE.search(plan[0]):
