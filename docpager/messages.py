@@ -129,7 +129,7 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """Which model answers, where, and how functions are offered to it; printed and stored with each run."""
+    """Which model answers, where, and how functions are offered; stored with each run."""
 
     model: str
     endpoint: str

@@ -195,7 +195,7 @@ class Agent:
                 return self._forced_answer(None), None
 
     def _prompt(self) -> ChatRequest:
-        """The next prompt, after pending events are queued and the queue is flushed if it must be."""
+        """The next prompt, made after pending events are queued and the queue is flushed."""
         self._notice_upload()
         warning = self._manager.relieve_pressure()
         if warning is not None:
