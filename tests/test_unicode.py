@@ -20,6 +20,7 @@ from docpager.unicode import (
     has_lone_surrogate,
     repaired,
     repaired_json,
+    shortened,
 )
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
@@ -43,6 +44,16 @@ def test_a_repaired_json_value_can_be_written(value: object) -> None:
     mended = repaired_json(value)
     json.dumps(mended, ensure_ascii=False).encode("utf-8")
     assert repaired_json(mended) == mended
+
+
+@given(ANY_TEXT, st.integers(1, 40))
+def test_a_shortened_text_is_within_the_limit_and_says_so_only_if_it_was_cut(
+    text: str, limit: int
+) -> None:
+    short = shortened(text, limit)
+    assert len(short) <= limit
+    assert (short == text) if len(text) <= limit else text.startswith(short[:-1])
+    assert (short[-1:] == "…") or len(text) <= limit
 
 
 _WORDS = KANA + IDEOGRAPHS_EXTENSION_A + IDEOGRAPHS + HANGUL_SYLLABLES

@@ -12,7 +12,7 @@ from docpager.batch.result import Result
 from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
 from docpager.types import Citation
-from docpager.unicode import legal_xml
+from docpager.unicode import legal_xml, shortened
 
 _LONGEST_MESSAGE = 300
 
@@ -137,5 +137,4 @@ def _citation(number: int, citation: Citation) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(legal_xml(text).split())
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}…"
+    return shortened(" ".join(legal_xml(text).split()), _LONGEST_MESSAGE)

@@ -21,7 +21,7 @@ from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
 from docpager.locations import section_place
 from docpager.types import Answer, Citation, JSONValue
-from docpager.unicode import legal_xml
+from docpager.unicode import legal_xml, shortened
 
 _BINS = 12
 _DETAIL = 240
@@ -289,7 +289,7 @@ def _entry(kind: str, label: str, detail: str) -> dict[str, JSONValue]:
     return {
         "kind": kind,
         "label": label,
-        "detail": line if len(line) <= _DETAIL else f"{line[:_DETAIL]}…",
+        "detail": shortened(line, _DETAIL),
         "failed": False,
     }
 
@@ -319,7 +319,7 @@ def _charts(summary: BatchSummary, ran: Sequence[Answer]) -> list[str]:
 
 def _bars(title: str, values: Mapping[str, float | None]) -> tuple[str, str]:
     names = map(legal_xml, values)
-    labels = [name if len(name) <= 16 else f"{name[:15]}…" for name in names]
+    labels = [shortened(name, 16) for name in names]
     return title, _svg(labels, [*values.values()], most=1.0)
 
 

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit, urlunsplit
 from docpager.errors import BudgetReached, ModelAuthError, ModelError
 from docpager.models.throttle import LongPause, Throttle
 from docpager.protocols import Clock
+from docpager.unicode import shortened
 
 if TYPE_CHECKING:
     import httpx2
@@ -448,7 +449,7 @@ class Endpoint:
     def _clean(self, text: str) -> str:
         """One short line without secrets, for a message."""
         line = " ".join(self._without_secrets(text).split())
-        return (line[:300] + "…" if len(line) > 300 else line).rstrip(".")
+        return shortened(line, 300).rstrip(".")
 
     def _without_secrets(self, text: str) -> str:
         if self._key is not None and len(self._key) >= _SHORTEST_SECRET:
