@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from docpager.agent.locations import passage_place
 from docpager.errors import FunctionError, UserError
-from docpager.locations import passage_place
 from docpager.memory.session import Session
 from docpager.protocols import ArchivalStore, Embedder, TokenCounter, Vectors
 from docpager.retrieval.pages import page_slices

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from docpager.locations import section_name
+from docpager.agent.locations import section_name
 from docpager.protocols import ArchivalStore
 from docpager.types import Citation, PageText, Passage
 from docpager.unicode import (

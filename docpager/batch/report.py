@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from docpager.agent.locations import section_place
 from docpager.agent.runs import Event, events_of
 from docpager.batch.finished import FinishedBatch
 from docpager.batch.metrics import METRICS
@@ -19,7 +20,6 @@ from docpager.batch.result import Result
 from docpager.batch.result_line import scores_record
 from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
-from docpager.locations import section_place
 from docpager.types import Answer, Citation, JSONValue
 from docpager.unicode import legal_xml, shortened
 
