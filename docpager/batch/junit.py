@@ -11,6 +11,7 @@ from docpager.batch.questions import Question
 from docpager.batch.result import Result
 from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
+from docpager.files import write_output
 from docpager.types import Citation
 from docpager.unicode import legal_xml, shortened
 
@@ -40,7 +41,7 @@ def write_junit(path: Path, batch: FinishedBatch) -> None:
     suites.append(suite)
     ET.indent(suites)
     try:
-        ET.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+        write_output(path, ET.tostring(suites, encoding="utf-8", xml_declaration=True))
     except OSError as error:
         raise UserError(
             f"{path} cannot be written ({error.strerror}). Name another with --junit-xml."

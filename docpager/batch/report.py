@@ -20,6 +20,7 @@ from docpager.batch.result import Result
 from docpager.batch.result_line import scores_record
 from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
+from docpager.files import write_output
 from docpager.types import Answer, Citation, JSONValue
 from docpager.unicode import legal_xml, shortened
 
@@ -53,7 +54,7 @@ def write_report(path: Path, batch: FinishedBatch) -> None:
     embedded = json.dumps(report.data(rows), ensure_ascii=False).replace("<", "\\u003c")
     page = page.replace("<!--data-->", embedded)
     try:
-        path.write_text(page, encoding="utf-8", errors="replace")
+        write_output(path, page.encode("utf-8", "replace"))
     except OSError as error:
         raise UserError(
             f"{path} cannot be written ({error.strerror}). Name another with --report."
