@@ -1,4 +1,5 @@
-"""Atomic writing: a temporary file in the same folder, then one rename.
+"""Files as such: written atomically (a temporary file in the same folder, then one rename), and
+their sizes in words.
 
 Not for a batch's results file, which stays open and locked: see `batch/results.py`.
 """
@@ -70,3 +71,13 @@ def write_output(path: Path, content: bytes) -> None:
         if error.errno not in _CANNOT_BE_REPLACED:
             raise
         target.write_bytes(content)
+
+
+def megabytes(size: int, decimals: int = 3) -> str:
+    """A number of bytes in MB of 2^20 bytes, as `--max-file-size` and its like count them.
+
+    >>> megabytes(64 << 20), megabytes(1 << 30), megabytes(1 << 18)
+    ('64 MB', '1,024 MB', '0.25 MB')
+    """
+    number = f"{size / (1 << 20):,.{decimals}f}"
+    return f"{number.rstrip('0').rstrip('.') if decimals else number} MB"
