@@ -19,8 +19,12 @@ IDEOGRAPHIC_MARKS = "\u3005-\u3007"
 KANA = "\u3040-\u30ff"
 IDEOGRAPHS_EXTENSION_A = "\u3400-\u4dbf"
 IDEOGRAPHS = "\u4e00-\u9fff"
+HANGUL_LETTERS = "\u1100-\u11ff"
+"""Those of which syllables are composed."""
 HANGUL_SYLLABLES = "\uac00-\ud7af"
 COMPATIBILITY_IDEOGRAPHS = "\uf900-\ufaff"
+SUPPLEMENTARY_IDEOGRAPHS = "\U00020000-\U0003ffff"
+"""Two planes: extensions B and later, and what is still free for further ones."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

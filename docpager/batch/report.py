@@ -228,9 +228,7 @@ def quote_span(quote: str, text: str) -> tuple[int, int] | None:
     patterns = [re.sub("[\"'“”‘’„«»]", "[\"'“”‘’„«»]", re.escape(word)) for word in words]
     found = re.search(r"\s+".join(patterns), text)
     if found is None:
-        letters = [
-            re.escape(sign) for sign in "".join(words) if sign.isalnum() or "一" <= sign <= "鿿"
-        ]
+        letters = [re.escape(sign) for sign in "".join(words) if sign.isalnum()]
         found = re.search(r"[^\w]*".join(letters[:400]), text) if letters else None
     if found is None:
         return None
