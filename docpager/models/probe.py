@@ -10,7 +10,7 @@ from typing import Literal
 
 from docpager.files import write_whole
 from docpager.messages import ChatRequest, FunctionSpec, SystemMessage, UserMessage
-from docpager.models.endpoint import FailingServer, RefusedRequest
+from docpager.models.failures import FailingServer, RefusedRequest
 from docpager.models.tool_modes import JsonChat
 from docpager.protocols import Chat
 from docpager.types import Usage
