@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from docpager.documents.loaders import parse_bytes
 from docpager.documents.outline import OutlinedDocument
 from docpager.errors import DocumentError
-from tests.documents.making import mail
+from tests.documents.making import epub, mail
 
 
 def whole(outlined: OutlinedDocument) -> str:
@@ -210,6 +210,28 @@ def test_the_plain_one_of_two_alternatives_is_read() -> None:
     assert outlined.document.title == "The report"
     only = mail(" ", html="<p>Rich words.</p>")
     assert "Rich words." in whole(parse_bytes("a.eml", only))
+
+
+ONE_BAD_BYTE = f"<p>{'Zoé à Genève. ' * 20}".encode() + b"\xff</p>"
+
+
+@pytest.mark.parametrize(
+    ("page", "warning"),
+    [
+        (ONE_BAD_BYTE, "1 bytes are not UTF-8."),
+        (b"<frameset><frame src=nav.html></frameset>", "not followed: nav.html."),
+    ],
+)
+def test_what_leaves_doubts_in_a_page_is_told_of_the_mail(page: bytes, warning: str) -> None:
+    head = b"Subject: x\nMIME-Version: 1.0\nContent-Type: text/html\n"
+    data = head + b"Content-Transfer-Encoding: 8bit\n\n" + page
+    (told,) = parse_bytes("a.eml", data).document.warnings
+    assert told.endswith(warning)
+
+
+def test_what_leaves_doubts_in_chapters_is_told_once_of_the_book() -> None:
+    book = epub({"Oil": "<p>Oil.</p>", "Gas": ONE_BAD_BYTE, "Wax": ONE_BAD_BYTE})
+    assert parse_bytes("a.epub", book).document.warnings == ("1 bytes are not UTF-8.",)
 
 
 def test_attachments_come_with_their_names_and_bytes() -> None:
