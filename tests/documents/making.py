@@ -200,6 +200,10 @@ def epub(chapters: Mapping[str, str | bytes], title: str = "A Book") -> bytes:
     return packed(parts)
 
 
+ONE_BAD_BYTE = f"<p>{'Zoé à Genève. ' * 20}".encode() + b"\xff</p>"
+"""A page of UTF-8 but for one byte."""
+
+
 def mail(
     text: str = "Dear all, the report is attached.",
     attachments: Sequence[tuple[str, bytes]] = (),

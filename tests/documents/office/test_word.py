@@ -1,31 +1,15 @@
-"""Office files give their text in reading order, with what belongs to it beside it."""
-
 from __future__ import annotations
 
 import io
-import tracemalloc
 import zipfile
 
-import pytest
-
-from docpager.documents.formats import identify
 from docpager.documents.loaders import parse_bytes
-from docpager.documents.outline import OutlinedDocument
-from docpager.errors import DocumentError
 from tests.documents.making import (
-    RTF,
-    column,
     docx,
-    epub,
-    odf,
-    packed,
     paragraph,
-    pptx,
-    shape,
-    sheet,
     word_table,
-    xlsx,
 )
+from tests.documents.reading import texts, whole
 
 STYLES = (
     '<w:styles><w:style w:styleId="H2"><w:name w:val="heading 2"/></w:style>'
@@ -34,17 +18,6 @@ STYLES = (
 )
 HIDDEN = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>"
 BREAK = "<w:r><w:lastRenderedPageBreak/><w:t>{}</w:t></w:r>"
-
-
-def texts(outlined: OutlinedDocument) -> list[str]:
-    return [page.text for page in outlined.document.pages]
-
-
-def whole(outlined: OutlinedDocument) -> str:
-    return "\n".join(texts(outlined))
-
-
-# -- Word
 
 
 def test_styles_make_headings_and_the_title() -> None:
@@ -324,212 +297,3 @@ def test_files_inside_a_document_are_attached_to_it() -> None:
         archive.writestr("word/embeddings/Inner.docx", inner)
     (attachment,) = parse_bytes("a.docx", file.getvalue()).attachments
     assert (attachment.name, attachment.data) == ("Inner.docx", inner)
-
-
-# -- PowerPoint
-
-
-def test_a_slide_is_a_page_whatever_its_file_is_called() -> None:
-    slides = [
-        shape("First", "title") + shape("One\nTwo"),
-        "",
-        shape("Third", "ctrTitle") + shape("3", "sldNum"),
-    ]
-    outlined = parse_bytes("a.pptx", pptx(slides, {3: "Speak up."}))
-    assert outlined.document.paged
-    assert texts(outlined) == ["First\n\nOne\nTwo\n", "", "Third\n\nNotes: Speak up."]
-    assert [page.heading for page in outlined.document.pages] == ["First", None, "Third"]
-
-
-# -- Excel
-
-
-def test_a_sheet_is_a_page_and_its_header_stands_over_its_rows() -> None:
-    rows: list[list[str | float]] = [
-        ["Lamps of Port Ellery"],
-        [],
-        ["Year", "Lamps"],
-        [1887, 14],
-        [1888, 0.1 + 0.2],
-    ]
-    outlined = parse_bytes("a.xlsx", xlsx({"Lamps": sheet(rows), "Notes": sheet([["Nothing."]])}))
-    assert [page.heading for page in outlined.document.pages] == ["Lamps", "Notes"]
-    assert texts(outlined) == [
-        "Lamps\n\nLamps of Port Ellery\n\n| Year | Lamps |\n| 1887 | 14 |\n| 1888 | 0.3 |\n",
-        "Notes\n\nNothing.",
-    ]
-
-
-def test_cells_show_what_the_sheet_shows() -> None:
-    styles = (
-        '<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
-        '<numFmts><numFmt numFmtId="170" formatCode="[Red]yyyy\\-mm"/></numFmts><cellXfs>'
-        '<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="10"/><xf numFmtId="170"/>'
-        "</cellXfs></styleSheet>"
-    )
-    strings = (
-        '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><r><t>To</t>'
-        "</r><r><t>kyo</t></r><rPh><t>reading</t></rPh></si></sst>"
-    )
-    cells = (
-        '<c r="A1" t="s"><v>0</v></c><c r="B1" s="1"><v>45291</v></c>'
-        '<c r="C1" s="2"><v>0.125</v></c><c r="D1" s="3"><v>45291.75</v></c>'
-        '<c r="E1" t="b"><v>1</v></c><c r="F1"><f>SUM(A1:A2)</f></c><c r="G1" t="e"><v>#N/A</v></c>'
-    )
-    data = xlsx(
-        {"S": sheet([]).replace("<sheetData>", f'<sheetData><row r="1">{cells}</row>')},
-        sharedStrings=strings,
-        styles=styles,
-    )
-    row = whole(parse_bytes("a.xlsx", data)).split("\n")[-1]
-    assert row == ("| Tokyo | 2023-12-31 | 12.5% | 2023-12-31 18:00 | TRUE | =SUM(A1:A2) | #N/A |")
-
-
-def test_merged_titles_and_cells_are_filled_in() -> None:
-    rows: list[list[str | float]] = [["Lamps", ""], ["Year", "Town"], [1887, "Ellery"], [1888, ""]]
-    merged = '<mergeCells><mergeCell ref="A1:B1"/><mergeCell ref="B3:B4"/></mergeCells>'
-    text = whole(parse_bytes("a.xlsx", xlsx({"S": sheet(rows, merged)})))
-    assert text == "S\n\nLamps\n\n| Year | Town |\n| 1887 | Ellery |\n| 1888 | Ellery |"
-
-
-def test_columns_are_told_by_their_letters() -> None:
-    rows: list[list[str | float]] = [[f"c{n}" for n in range(30)], [""] * 28 + ["x"]]
-    text = whole(parse_bytes("a.xlsx", xlsx({"S": sheet(rows)})))
-    assert column(28) == "AC"
-    assert text.split("\n")[-1].split("|")[29].strip() == "x"
-
-
-# -- OpenDocument
-
-
-def test_open_document_text_keeps_notes_lists_and_spaces() -> None:
-    body = (
-        '<text:h text:outline-level="2">Of oil</text:h>'
-        "<text:p>Lit<text:s text:c='2'/>in<text:note text:note-class='footnote'><text:note-body>"
-        "<text:p>Old style.</text:p></text:note-body></text:note> 1887.</text:p>"
-        "<text:list><text:list-item><text:p>oil</text:p></text:list-item>"
-        "<text:list-item><text:p>gas</text:p></text:list-item></text:list>"
-        "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
-    )
-    outlined = parse_bytes("a.odt", odf("text", body))
-    assert whole(outlined) == "Of oil\n\nLit  in 1887.\n\nFootnote: Old style.\n\n- oil\n- gas"
-    assert [(one.level, one.title) for one in outlined.headings] == [(2, "Of oil")]
-
-
-def test_open_document_sheets_write_repeated_cells_out_and_no_more() -> None:
-    def row(cells: str, times: str = "") -> str:
-        return f"<table:table-row{times}>{cells}</table:table-row>"
-
-    def cell(text: str, times: int = 1) -> str:
-        repeated = f' table:number-columns-repeated="{times}"'
-        return f"<table:table-cell{repeated}><text:p>{text}</text:p></table:table-cell>"
-
-    endless = '<table:table-cell table:number-columns-repeated="16384"/>'
-    body = (
-        '<table:table table:name="Lamps">'
-        + row(cell("Year") + cell("Lamps", 2) + endless)
-        + row(cell("1887") + cell("14") + cell("15") + endless)
-        + row(endless, ' table:number-rows-repeated="1048576"')
-        + "</table:table>"
-    )
-    outlined = parse_bytes("a.ods", odf("spreadsheet", body))
-    assert texts(outlined) == ["Lamps\n\n| Year | Lamps | Lamps |\n| 1887 | 14 | 15 |"]
-
-
-def test_open_document_slides_are_pages() -> None:
-    def frame(text: str) -> str:
-        box = f"<draw:text-box><text:p>{text}</text:p></draw:text-box>"
-        return f"<draw:frame>{box}</draw:frame>"
-
-    body = f"<draw:page>{frame('One')}</draw:page><draw:page>{frame('Two')}</draw:page>"
-    outlined = parse_bytes("a.odp", odf("presentation", body))
-    assert [text.strip() for text in texts(outlined)] == ["One", "Two"]
-
-
-# -- books and Rich Text
-
-
-def test_chapters_come_in_the_order_of_the_spine_under_their_names() -> None:
-    data = epub({"Oil": "<p>Oil first.</p>", "Gas": "<p>Gas next.</p>"}, title="Lights")
-    outlined = parse_bytes("a.epub", data)
-    assert outlined.document.title == "Lights"
-    assert [(page.heading, page.text.strip()) for page in outlined.document.pages] == [
-        ("Oil", "Oil first."),
-        ("Gas", "Gas next."),
-    ]
-
-
-def test_rich_text_gives_words_and_tables() -> None:
-    outlined = parse_bytes("a.rtf", RTF)
-    assert outlined.document.title == "Minutes"
-    assert whole(outlined).split("\n\n") == [
-        "The café opened in 1887.",
-        "Second paragraph.",
-        "| Year | Lamps |\n| 1887 | 14 |",
-        "End.",
-    ]
-
-
-# -- what is refused
-
-
-def reason(name: str, data: bytes) -> str:
-    with pytest.raises(DocumentError) as caught:
-        parse_bytes(name, data)
-    return caught.value.reason
-
-
-def test_what_only_a_password_opens_is_encrypted() -> None:
-    locked_office = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
-    locked_office += "EncryptedPackage".encode("utf-16-le") + bytes(64)
-    manifest = "<m><file-entry><encryption-data/></file-entry></m>"
-    rights = '<e><EncryptedData><EncryptionMethod Algorithm="urn:x"/></EncryptedData></e>'
-    assert reason("a.docx", locked_office) == "encrypted"
-    assert reason("a.xlsx", locked_office) == "encrypted"
-    parts = {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": "x"}
-    assert reason("a.odt", packed({**parts, "META-INF/manifest.xml": manifest})) == "encrypted"
-    book = {"mimetype": "application/epub+zip", "META-INF/encryption.xml": rights}
-    assert reason("a.epub", packed(book)) == "encrypted"
-
-
-def test_an_archive_that_unpacks_to_too_much_is_too_large() -> None:
-    bomb = docx(paragraph("x"), media1=bytes(129 << 20), styles=bytes(129 << 20))
-    assert len(bomb) < 1 << 20
-    with pytest.raises(DocumentError, match=r"unpacks to 129 MB, 128 MB is the limit") as caught:
-        parse_bytes("a.docx", bomb)
-    assert caught.value.reason == "too_large"
-
-
-def test_what_an_archive_is_is_told_without_unpacking_it() -> None:
-    media = b"application/vnd.oasis.opendocument.text".ljust(32 << 20)
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("mimetype", media)
-    bomb = made.getvalue()
-    assert len(bomb) < 1 << 17
-    tracemalloc.start()
-    try:
-        assert identify("a.odt", bomb).format == "odf"
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub"])
-def test_a_broken_archive_is_damaged_and_none_is_no_document(name: str) -> None:
-    sound = docx(paragraph("words " * 400))
-    assert reason(name, sound[: len(sound) // 2]) == "damaged"
-    assert reason(name, b"These are words.") == "not_a_document"
-    assert reason(name, packed({"notes.txt": "words"})) == "not_a_document"
-
-
-def test_entities_are_not_resolved_and_deep_nesting_is_damage() -> None:
-    bomb = '<!DOCTYPE w [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]>'
-    body = "<w:p><w:r><w:t>x</w:t></w:r></w:p>"
-    deep = "<w:sdt>" * 5_000 + body + "</w:sdt>" * 5_000
-    assert reason("a.docx", docx(deep)) == "damaged"
-    parts = {
-        "word/document.xml": f'{bomb}<w:document xmlns:w="u"><w:body><w:p><w:r><w:t>&b;fine</w:t>'
-        "</w:r></w:p></w:body></w:document>"
-    }
-    assert "lollol" not in whole(parse_bytes("a.docx", packed(parts)))
