@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 from docpager.documents.loaders import parse_bytes
-from tests.documents.making import (
-    odf,
-)
+from tests.documents.making import odf
 from tests.documents.reading import texts, whole
 
 

@@ -9,11 +9,7 @@ import pytest
 from docpager.documents.formats import identify
 from docpager.documents.loaders import parse_bytes
 from docpager.errors import DocumentError
-from tests.documents.making import (
-    docx,
-    packed,
-    paragraph,
-)
+from tests.documents.making import docx, packed, paragraph
 from tests.documents.reading import whole
 
 

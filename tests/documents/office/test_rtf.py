@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 from docpager.documents.loaders import parse_bytes
-from tests.documents.making import (
-    RTF,
-)
+from tests.documents.making import RTF
 from tests.documents.reading import whole
 
 

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 from docpager.documents.loaders import parse_bytes
-from tests.documents.making import (
-    column,
-    sheet,
-    xlsx,
-)
+from tests.documents.making import column, sheet, xlsx
 from tests.documents.reading import texts, whole
 
 

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 from docpager.documents.loaders import parse_bytes
-from tests.documents.making import (
-    pptx,
-    shape,
-)
+from tests.documents.making import pptx, shape
 from tests.documents.reading import texts
 
 

@@ -4,11 +4,7 @@ import io
 import zipfile
 
 from docpager.documents.loaders import parse_bytes
-from tests.documents.making import (
-    docx,
-    paragraph,
-    word_table,
-)
+from tests.documents.making import docx, paragraph, word_table
 from tests.documents.reading import texts, whole
 
 STYLES = (

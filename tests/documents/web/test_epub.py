@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 from docpager.documents.loaders import parse_bytes
-from tests.documents.making import (
-    ONE_BAD_BYTE,
-    epub,
-)
+from tests.documents.making import ONE_BAD_BYTE, epub
 
 
 def test_chapters_come_in_the_order_of_the_spine_under_their_names() -> None:
