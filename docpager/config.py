@@ -72,7 +72,7 @@ class Config:
     worker_memory: int = 4096
     """MB of address space of a process that reads files."""
     max_file_size: int = 1024
-    """MB; a quarter of it for files that are text themselves."""
+    """MB of a PDF; a quarter of it for files of other formats."""
     max_unpacked_size: int = 1024
     """MB that an archive (Office, OpenDocument, EPUB) unpacks to; an eighth of it for one part."""
     max_page_characters: int = 10_000_000

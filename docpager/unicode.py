@@ -1,5 +1,5 @@
-"""Named ranges of characters, and characters that others refuse: lone surrogates, and what XML
-cannot hold.
+"""Characters: their named ranges, those that others refuse (lone surrogates, and what XML cannot
+hold), and how a text is shortened to so many of them. Limits in tokens are a `TokenCounter`'s.
 
 No store, file or endpoint takes a string that holds a lone surrogate.
 
@@ -19,11 +19,24 @@ IDEOGRAPHIC_MARKS = "\u3005-\u3007"
 KANA = "\u3040-\u30ff"
 IDEOGRAPHS_EXTENSION_A = "\u3400-\u4dbf"
 IDEOGRAPHS = "\u4e00-\u9fff"
+HANGUL_LETTERS = "\u1100-\u11ff"
+"""Those of which syllables are composed."""
 HANGUL_SYLLABLES = "\uac00-\ud7af"
 COMPATIBILITY_IDEOGRAPHS = "\uf900-\ufaff"
+SUPPLEMENTARY_IDEOGRAPHS = "\U00020000-\U0003ffff"
+"""Two planes: extensions B and later, and what is still free for further ones."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning of `text` in at most `limit` characters; the last one is `…` if it was cut.
+
+    >>> shortened("A sentence.", 5), shortened("Short", 5)
+    ('A se…', 'Short')
+    """
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def repaired(text: str) -> str:

@@ -309,7 +309,7 @@ def test_status_counts_what_is_there_and_names_what_is_not() -> None:
         }
     ]
     text = render.status_text("x.duckdb", status)
-    assert "x.duckdb, 5.0 MB" in text
+    assert "x.duckdb, 4.8 MB" in text
     assert "4 pending" in text
     assert "encrypted (1)\n  c/x.pdf: Unlock it." in text
     told = render.failed_text(status)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docpager.retrieval import terms
 from docpager.unicode import (
     COMPATIBILITY_IDEOGRAPHS,
+    HANGUL_LETTERS,
     HANGUL_SYLLABLES,
     IDEOGRAPHIC_MARKS,
     IDEOGRAPHS,
@@ -20,6 +22,7 @@ from docpager.unicode import (
     has_lone_surrogate,
     repaired,
     repaired_json,
+    shortened,
 )
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
@@ -45,6 +48,16 @@ def test_a_repaired_json_value_can_be_written(value: object) -> None:
     assert repaired_json(mended) == mended
 
 
+@given(ANY_TEXT, st.integers(1, 40))
+def test_a_shortened_text_is_within_the_limit_and_says_so_only_if_it_was_cut(
+    text: str, limit: int
+) -> None:
+    short = shortened(text, limit)
+    assert len(short) <= limit
+    assert (short == text) if len(text) <= limit else text.startswith(short[:-1])
+    assert (short[-1:] == "…") or len(text) <= limit
+
+
 _WORDS = KANA + IDEOGRAPHS_EXTENSION_A + IDEOGRAPHS + HANGUL_SYLLABLES
 
 
@@ -63,8 +76,22 @@ _WORDS = KANA + IDEOGRAPHS_EXTENSION_A + IDEOGRAPHS + HANGUL_SYLLABLES
             IDEOGRAPHIC_MARKS + _WORDS + COMPATIBILITY_IDEOGRAPHS,
             r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff",
         ),
+        # terms
+        (
+            terms._UNSPACED,
+            r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u309f"
+            r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
+            r"\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff",
+        ),
+        # tables
+        (HANGUL_LETTERS + r"\u2e80-\uffdc", r"\u1100-\u11ff\u2e80-\uffdc"),
     ],
 )
 def test_named_ranges_compose_the_sets_that_each_user_had(composed: str, spelled_out: str) -> None:
     everything = "".join(map(chr, range(sys.maxunicode + 1)))
     assert re.findall(f"[{composed}]", everything) == re.findall(f"[{spelled_out}]", everything)
+
+
+def test_every_ideograph_is_a_letter_so_that_a_report_finds_quotes_by_their_letters() -> None:
+    assert re.fullmatch(f"[{IDEOGRAPHS}]+", ideographs := "".join(map(chr, range(0x4E00, 0xA000))))
+    assert ideographs.isalnum()

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from docpager.agent.locations import passage_place
 from docpager.errors import FunctionError, UserError
 from docpager.function_results import DocumentPage, SearchPage, ShownPassage, first_line
-from docpager.locations import passage_place
 from docpager.memory.session import Session
 from docpager.protocols import ArchivalStore, Embedder, Vectors
 from docpager.retrieval.pages import page_slices

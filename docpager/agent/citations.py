@@ -7,8 +7,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
+from docpager.agent.locations import section_name
 from docpager.function_results import ProposedCitation
-from docpager.locations import section_name
 from docpager.protocols import ArchivalStore
 from docpager.types import Citation, PageText, Passage
 from docpager.unicode import (

@@ -12,6 +12,7 @@ from docpager.batch.result import Result
 from docpager.batch.results import read_results
 from docpager.errors import NothingToDo
 from docpager.types import JSONValue
+from docpager.unicode import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +212,7 @@ def _signed(delta: Delta, form: str) -> str:
 
 def _cell(text: str) -> str:
     """Text for a table's cell: one line in which nothing is markup."""
-    line = " ".join(text.split())
-    line = f"{line[:200]}…" if len(line) > 200 else line
+    line = shortened(" ".join(text.split()), 200)
     for sign in "\\`*_{}[]<>|#@":
         line = line.replace(sign, f"\\{sign}" if sign not in "<>@" else _ENTITIES[sign])
     return line

@@ -11,8 +11,9 @@ from docpager.batch.questions import Question
 from docpager.batch.result import Result
 from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
+from docpager.files import write_output
 from docpager.types import Citation
-from docpager.unicode import legal_xml
+from docpager.unicode import legal_xml, shortened
 
 _LONGEST_MESSAGE = 300
 
@@ -40,7 +41,7 @@ def write_junit(path: Path, batch: FinishedBatch) -> None:
     suites.append(suite)
     ET.indent(suites)
     try:
-        ET.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+        write_output(path, ET.tostring(suites, encoding="utf-8", xml_declaration=True))
     except OSError as error:
         raise UserError(
             f"{path} cannot be written ({error.strerror}). Name another with --junit-xml."
@@ -137,5 +138,4 @@ def _citation(number: int, citation: Citation) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(legal_xml(text).split())
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}…"
+    return shortened(" ".join(legal_xml(text).split()), _LONGEST_MESSAGE)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from docpager.agent.locations import section_place
 from docpager.agent.runs import Event, events_of
 from docpager.batch.finished import FinishedBatch
 from docpager.batch.metrics import METRICS
@@ -19,9 +20,9 @@ from docpager.batch.result import Result
 from docpager.batch.result_line import scores_record
 from docpager.batch.summary import BatchSummary
 from docpager.errors import UserError
-from docpager.locations import section_place
+from docpager.files import write_output
 from docpager.types import Answer, Citation, JSONValue
-from docpager.unicode import legal_xml
+from docpager.unicode import legal_xml, shortened
 
 _BINS = 12
 _DETAIL = 240
@@ -53,7 +54,7 @@ def write_report(path: Path, batch: FinishedBatch) -> None:
     embedded = json.dumps(report.data(rows), ensure_ascii=False).replace("<", "\\u003c")
     page = page.replace("<!--data-->", embedded)
     try:
-        path.write_text(page, encoding="utf-8", errors="replace")
+        write_output(path, page.encode("utf-8", "replace"))
     except OSError as error:
         raise UserError(
             f"{path} cannot be written ({error.strerror}). Name another with --report."
@@ -227,9 +228,7 @@ def quote_span(quote: str, text: str) -> tuple[int, int] | None:
     patterns = [re.sub("[\"'“”‘’„«»]", "[\"'“”‘’„«»]", re.escape(word)) for word in words]
     found = re.search(r"\s+".join(patterns), text)
     if found is None:
-        letters = [
-            re.escape(sign) for sign in "".join(words) if sign.isalnum() or "一" <= sign <= "鿿"
-        ]
+        letters = [re.escape(sign) for sign in "".join(words) if sign.isalnum()]
         found = re.search(r"[^\w]*".join(letters[:400]), text) if letters else None
     if found is None:
         return None
@@ -289,7 +288,7 @@ def _entry(kind: str, label: str, detail: str) -> dict[str, JSONValue]:
     return {
         "kind": kind,
         "label": label,
-        "detail": line if len(line) <= _DETAIL else f"{line[:_DETAIL]}…",
+        "detail": shortened(line, _DETAIL),
         "failed": False,
     }
 
@@ -319,7 +318,7 @@ def _charts(summary: BatchSummary, ran: Sequence[Answer]) -> list[str]:
 
 def _bars(title: str, values: Mapping[str, float | None]) -> tuple[str, str]:
     names = map(legal_xml, values)
-    labels = [name if len(name) <= 16 else f"{name[:15]}…" for name in names]
+    labels = [shortened(name, 16) for name in names]
     return title, _svg(labels, [*values.values()], most=1.0)
 
 

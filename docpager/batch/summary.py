@@ -13,6 +13,7 @@ from docpager.batch.grading import Grading
 from docpager.batch.metrics import METRICS, Metric
 from docpager.batch.result import Result
 from docpager.errors import UserError
+from docpager.files import write_output
 from docpager.types import JSONValue
 
 WORST = 10
@@ -272,6 +273,6 @@ def write_summary(path: Path, summary: BatchSummary) -> None:
     """
     text = json.dumps(summary_record(summary), ensure_ascii=False, indent=1)
     try:
-        path.write_text(text + "\n", encoding="utf-8", errors="replace")
+        write_output(path, f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror}). Name another.") from error

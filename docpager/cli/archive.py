@@ -61,7 +61,7 @@ _INGEST_SETTINGS = (
 @click.option("--file-timeout", type=float, metavar="SECONDS", help="Limit for one file (300).")
 @click.option("--page-timeout", type=float, metavar="SECONDS", help="Limit for one page (60).")
 @click.option("--worker-memory", type=int, metavar="MB", help="Limit for one process (4096).")
-@click.option("--max-file-size", type=int, metavar="MB", help="Largest file (1024; text 256).")
+@click.option("--max-file-size", type=int, metavar="MB", help="Largest PDF (1024; others 256).")
 @click.option(
     "--max-unpacked-size", type=int, metavar="MB", help="Office files and EPUB unpacked (1024)."
 )

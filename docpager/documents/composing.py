@@ -17,6 +17,7 @@ from docpager.documents.outline import SECTION_LEVEL, Heading, OutlinedDocument,
 from docpager.documents.text.normalise import clean, one_line
 from docpager.documents.text.reader import SECTION_CHARACTERS
 from docpager.types import PAGE_SEPARATOR, PageText, ParsedDocument
+from docpager.unicode import HANGUL_LETTERS
 
 _TITLE_ROWS = 10
 """How many rows above a table's header can be titles of it."""
@@ -28,7 +29,8 @@ _LIST_CHARACTERS = 1_000
 _BLOCK_GAP = "\n\n"
 _BLANKS = re.compile(r"[ \t]+(?=\n|$)")
 _MANY_BREAKS = re.compile(r"\n{3,}")
-_WIDE = re.compile("[\u1100-\u11ff\u2e80-\uffdc]")
+# Everything from the CJK radicals to the halfwidth forms: about a token each.
+_WIDE = re.compile(f"[{HANGUL_LETTERS}\u2e80-\uffdc]")
 
 
 class NumberedRow(list[str]):

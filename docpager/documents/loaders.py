@@ -20,6 +20,7 @@ from docpager.documents.pdf.options import PdfOptions
 from docpager.documents.progress import pages_over
 from docpager.documents.sandbox import not_understood
 from docpager.errors import DocumentError
+from docpager.files import megabytes
 from docpager.protocols import TokenCounter
 from docpager.types import Chunk, ParsedDocument
 
@@ -31,13 +32,14 @@ class SizeLimits:
     """How large a file may be, and what comes out of it; more is `too_large`."""
 
     file_bytes: int = 1 << 30
+    """Of a PDF."""
     page_characters: int = 10_000_000
     unpacked_bytes: int = 1 << 30
     """Of all that an archive (Office, OpenDocument, EPUB) unpacks to."""
 
     @property
-    def text_bytes(self) -> int:
-        """Of a file that is text itself, which takes many times its size while it is cut."""
+    def other_bytes(self) -> int:
+        """Of a file of another format, which takes many times its size while it is cut."""
         return self.file_bytes // 4
 
 
@@ -126,11 +128,11 @@ class ParseTask:
 
     def _refuse_large(self, name: str, head: bytes, size: int) -> None:
         kind = detect(name, head)
-        limit = self.limits.file_bytes if kind == "pdf" else self.limits.text_bytes
+        limit = self.limits.file_bytes if kind == "pdf" else self.limits.other_bytes
         if size > limit:
             raise DocumentError(
                 "too_large",
-                f"The file has {size / 1e6:,.1f} MB, {limit / 1e6:,.1f} MB is the limit. "
+                f"The file has {megabytes(size)}, {megabytes(limit)} is the limit. "
                 "Split it into smaller files, or allow more with --max-file-size.",
             )
 

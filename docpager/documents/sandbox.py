@@ -25,6 +25,7 @@ from typing import IO, Generic, TypeVar, cast
 
 from docpager.documents import progress
 from docpager.errors import DocumentError, UserError
+from docpager.files import megabytes
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -305,7 +306,7 @@ def _timed_out(what: str, seconds: float) -> DocumentError:
 def _out_of_memory(limits: Limits) -> DocumentError:
     return DocumentError(
         "out_of_memory",
-        f"Reading the file needs more than {limits.memory_bytes / 1e9:.1f} GB of memory. "
+        f"Reading the file needs more than {megabytes(limits.memory_bytes)} of memory. "
         "Allow more with --worker-memory, split it, or save it anew in another program.",
     )
 

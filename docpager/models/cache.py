@@ -34,6 +34,7 @@ from docpager.messages import (
 )
 from docpager.protocols import Chat, Clock, Embedder, Vectors
 from docpager.types import EmbedderIdentity, JSONValue, ToolMode, Usage
+from docpager.unicode import shortened
 
 try:
     import fcntl
@@ -384,8 +385,7 @@ def _description_of(request: ChatRequest) -> str:
 
 
 def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return f"{line[:_EXCERPT]}…" if len(line) > _EXCERPT else line
+    return shortened(" ".join(text.split()), _EXCERPT)
 
 
 def _hash(value: object) -> str:

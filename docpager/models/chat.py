@@ -20,14 +20,9 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
-from docpager.models.endpoint import (
-    Endpoint,
-    OnWait,
-    RefusedRequest,
-    TimeLeft,
-    UnusableReply,
-    field,
-)
+from docpager.models.endpoint import Endpoint, OnWait, TimeLeft
+from docpager.models.failures import RefusedRequest
+from docpager.models.replies import UnusableReply, field
 from docpager.protocols import TokenCounter
 from docpager.types import JSONValue, ToolMode, Usage
 from docpager.unicode import repaired

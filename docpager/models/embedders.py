@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from docpager.errors import ModelError, UserError
-from docpager.models.endpoint import Endpoint, OnWait, TimeLeft, UnusableReply, field
+from docpager.models.endpoint import Endpoint, OnWait, TimeLeft
+from docpager.models.replies import UnusableReply, field
 from docpager.protocols import TokenCounter, Vectors
 from docpager.types import PROBE_TEXT, EmbedderIdentity
 from docpager.unicode import repaired

@@ -1,4 +1,6 @@
-"""The seam around the `openai` SDK: one POST, tried again where that can help, errors mapped.
+"""The seam around the `openai` SDK: one POST, tried again where that can help.
+
+What a failure means is in `failures.py`.
 
 What is tried again: no connection, a time-out, 408, 409, 429, 5xx and, a few times only, a reply
 that holds nothing usable. A 503, by which local servers say that they still load their model, is
@@ -14,16 +16,16 @@ import importlib
 import json
 import math
 import random as random_module
-import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from docpager.errors import BudgetReached, ModelAuthError, ModelError
+from docpager.models.failures import Failure, Failures, error_inside
+from docpager.models.redaction import Redaction, printable_url
+from docpager.models.replies import UnusableReply
 from docpager.models.throttle import LongPause, Throttle
 from docpager.protocols import Clock
 
@@ -39,39 +41,8 @@ TimeLeft: TypeAlias = Callable[[], float]
 
 OPENAI_URL = "https://api.openai.com/v1"
 
-_RETRYABLE = frozenset({408, 409, 429})
-_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_WINDOW = frozenset({"context_length_exceeded", "exceed_context_size_error"})
-_STANDS_FOR = {
-    **dict.fromkeys(_QUOTA | {"rate_limit_exceeded", "rate_limit_error"}, 429),
-    **dict.fromkeys(_WINDOW | {"invalid_request_error"}, 400),
-    **dict.fromkeys(("invalid_api_key", "authentication_error"), 401),
-    **dict.fromkeys(("permission_denied", "permission_error"), 403),
-    **dict.fromkeys(("model_not_found", "not_found_error"), 404),
-    **dict.fromkeys(("server_error", "internal_server_error", "api_error"), 500),
-    "overloaded_error": 529,
-}
-"""The status of an error by its code or type, for endpoints that send errors with a 200."""
-_SHORTEST_SECRET = 4
 _LEAST_TRY_S = 0.01
 """Less time than this is none: a timer may go off that much before the clock says so."""
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
-
-
-class UnusableReply(ModelError):
-    """The endpoint answered 200 with something that is no reply; trying again may help."""
-
-
-class RefusedRequest(ModelError):
-    """The endpoint refuses the request as it stands (400, 422); `parameter` names the culprit."""
-
-    def __init__(self, message: str, parameter: str | None = None) -> None:
-        super().__init__(message)
-        self.parameter = parameter
-
-
-class FailingServer(ModelError):
-    """The endpoint answers, but with 5xx again and again: it is down, or cannot do this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +58,6 @@ class RetryPolicy:
     """No try begins later than this after the first one."""
     first_delay: float = 0.5
     longest_delay: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    error: ModelError
-    retryable: bool = False
-    connected: bool = True
-    counted: bool = True
-    """Whether it uses up one of the tries."""
-    asked_delay: float | None = None
-    """Seconds after which the endpoint says to come back."""
-    overloaded: bool = False
-    """Whether fewer requests at once would help: 429 and 5xx."""
-    said: str = ""
-    """What the endpoint answered, where it may answer otherwise later."""
 
 
 class _Connections:
@@ -146,6 +102,8 @@ class Endpoint:
         self._retry = retry
         self._random = random
         self._throttle = throttle
+        self._redaction = Redaction(self._base_url, api_key)
+        self._failures = Failures(self.url, timeout_s, self._redaction, clock)
         self._connections = _Connections()
         self._on_wait: OnWait | None = None
         self._time_left: TimeLeft = lambda: math.inf
@@ -156,8 +114,7 @@ class Endpoint:
     @property
     def url(self) -> str:
         """The base URL without user, password or query: safe to print and to store."""
-        parts = urlsplit(self._base_url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        return printable_url(self._base_url)
 
     @property
     def is_openai(self) -> bool:
@@ -201,8 +158,8 @@ class Endpoint:
             try:
                 return self._try(path, body, read, patience)
             except (openai.OpenAIError, UnusableReply) as error:
-                failure = self._failure(error, str(body.get("model")))
-                self._redact_in_place(error)
+                failure = self._failures.of(error, str(body.get("model")))
+                self._redaction.in_place(error)
                 attempts += 1
                 tries += failure.counted
                 unusable += isinstance(failure.error, UnusableReply)
@@ -255,7 +212,7 @@ class Endpoint:
             try:
                 reply = read(self._send(path, body))
             except openai.APIStatusError as error:
-                failure = self._failure(error, str(body.get("model")))
+                failure = self._failures.of(error, str(body.get("model")))
                 if failure.overloaded:
                     throttle.rate_limited(slot, failure.asked_delay)
                 raise
@@ -296,15 +253,15 @@ class Endpoint:
         )
         try:
             reply = json.loads(response.content)
-        except (ValueError, RecursionError) as error:
-            shown = self._clean(response.text) or "nothing"
+        except (ValueError, RecursionError) as fault:
+            shown = self._redaction.line(response.text) or "nothing"
             raise UnusableReply(
                 f"{self.url} does not answer in JSON but: {shown}. "
                 "Check the base URL: it usually ends in /v1."
-            ) from error
-        status = _status_inside(reply)
-        if status is not None:
-            raise _status_error(field(reply, "error"), status, response)
+            ) from fault
+        error = error_inside(reply, response)
+        if error is not None:
+            raise error
         return reply
 
     def _client(self) -> openai.OpenAI:
@@ -344,13 +301,13 @@ class Endpoint:
         seconds = min(self._timeout_s, most)
         return httpx2.Timeout(seconds, connect=min(10.0, seconds))
 
-    def _delay(self, failure: _Failure, tries: int) -> float:
+    def _delay(self, failure: Failure, tries: int) -> float:
         """As long as the endpoint asks for, and never shorter than without its asking."""
         doubled = self._retry.first_delay * 2.0 ** min(max(tries - 1, 0), 30)
         usual = min(doubled, self._retry.longest_delay) * (0.5 + self._random() / 2)
         return max(usual, failure.asked_delay or 0.0)
 
-    def _given_up(self, failure: _Failure, attempts: int, asked: float | None) -> ModelError:
+    def _given_up(self, failure: Failure, attempts: int, asked: float | None) -> ModelError:
         """The error of the last of so many attempts; `asked` is a wait that is too long."""
         if not failure.said:
             return failure.error
@@ -364,194 +321,3 @@ class Endpoint:
         else:
             why = "Try later."
         return type(failure.error)(f"{failure.said} {why}")
-
-    # ---- what went wrong ---------------------------------------------------------------------
-
-    def _failure(self, error: Exception, model: str) -> _Failure:
-        import httpx2
-        import openai
-
-        match error:
-            case UnusableReply():
-                return _Failure(error, retryable=True)
-            case openai.APITimeoutError():
-                what = f"{self.url} did not answer within {self._timeout_s:g} s."
-                return _Failure(ModelError(f"{what} Is it overloaded? Try again."), retryable=True)
-            case openai.APIConnectionError():
-                cause = self._clean(str(error.__cause__ or error))
-                if isinstance(error.__cause__, httpx2.RemoteProtocolError | httpx2.ReadError):
-                    return _Failure(
-                        ModelError(f"The reply of {self.url} broke off: {cause}. Try again."),
-                        retryable=True,
-                    )
-                return _Failure(
-                    ModelError(
-                        f"{self.url} cannot be reached: {cause}. "
-                        "Start the server, or check --base-url and the network."
-                    ),
-                    retryable=True,
-                    connected=False,
-                )
-            case openai.APIStatusError():
-                return self._status_failure(error, model)
-            case _:
-                return _Failure(ModelError(f"{self.url}: {self._clean(str(error))}."))
-
-    def _status_failure(self, error: openai.APIStatusError, model: str) -> _Failure:
-        status = error.status_code
-        detail = self._detail(error)
-        inside = "" if error.response.status_code == status else ", inside a 200"
-        said = f"{self.url} answers {status}{inside}: {detail}."
-        codes = {str(error.code), str(error.type)}
-        if codes & _QUOTA or status == 402:
-            return _Failure(ModelAuthError(f"{said} The quota is used up. Check the account."))
-        if status in (401, 403):
-            return _Failure(
-                ModelAuthError(f"{said} The key is refused. Check OPENAI_API_KEY and --base-url.")
-            )
-        if status == 404:
-            return _Failure(
-                ModelError(
-                    f"{self.url} has no model {model!r}, or is no OpenAI-compatible API (404: "
-                    f"{detail}). Check --model and --base-url, which usually ends in /v1."
-                )
-            )
-        if status in _RETRYABLE or status >= 500:
-            kind = FailingServer if status >= 500 else ModelError
-            return _Failure(
-                kind(f"{said} Try later."),
-                retryable=True,
-                counted=status != 503,
-                asked_delay=asked_delay(error.response.headers, self._clock),
-                overloaded=status == 429 or status >= 500,
-                said=said,
-            )
-        if codes & _WINDOW:
-            return _Failure(
-                RefusedRequest(
-                    f"{said} The prompt does not fit the window of {model}. "
-                    "Set --context-window to what the endpoint really has."
-                )
-            )
-        if status in (400, 422):
-            refused = f"{self.url} refuses the request to {model} ({status}): {detail}."
-            return _Failure(
-                RefusedRequest(f"{refused} Try another --tool-mode or model.", error.param)
-            )
-        return _Failure(ModelError(f"{said} Check --base-url."))
-
-    def _detail(self, error: openai.APIStatusError) -> str:
-        body = error.body
-        said = body.get("message") if isinstance(body, dict) else body
-        return self._clean(str(said or "no reason given"))
-
-    def _clean(self, text: str) -> str:
-        """One short line without secrets, for a message."""
-        line = " ".join(self._without_secrets(text).split())
-        return (line[:300] + "…" if len(line) > 300 else line).rstrip(".")
-
-    def _without_secrets(self, text: str) -> str:
-        if self._key is not None and len(self._key) >= _SHORTEST_SECRET:
-            text = text.replace(self._key, "[key]")
-        parts = urlsplit(self._base_url)
-        for secret in (parts.password, parts.query):
-            if secret:
-                text = text.replace(secret, "[key]")
-        # Endpoints like to repeat the key, or most of it, when they refuse it.
-        return re.sub(r"\bsk-[\w*.-]+", "[key]", text)
-
-    def _redact_in_place(self, error: BaseException) -> None:
-        """Also a chained exception may be printed: with `--debug`, in a log."""
-        at: BaseException | None = error
-        while at is not None:
-            at.args = tuple(
-                self._without_secrets(item) if isinstance(item, str) else item for item in at.args
-            )
-            at = at.__cause__ or at.__context__
-
-
-def _status_inside(reply: object) -> int | None:
-    """The status that an error inside a 200 stands for; None for a reply, or where none is told."""
-    error = field(reply, "error")
-    if not error or field(reply, "choices") or field(reply, "data"):
-        return None
-    for told in (field(error, "status"), field(error, "code"), field(error, "type")):
-        status = told
-        if isinstance(told, str):
-            status = int(told) if told.isdecimal() else _STANDS_FOR.get(told)
-        if isinstance(status, int) and 400 <= status < 600:
-            return status
-    return None
-
-
-def _status_error(error: object, status: int, response: httpx2.Response) -> openai.APIStatusError:
-    import openai
-
-    raised = openai.APIStatusError(str(field(error, "message")), response=response, body=error)
-    raised.status_code = status
-    return raised
-
-
-def asked_delay(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """Seconds after which the endpoint wants to be asked again; None where it does not say.
-
-    `Retry-After` (seconds or a date) comes first; else the rate limits that are used up, by their
-    `x-ratelimit-reset-*` durations such as `1m30s` or `6ms`.
-    """
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    after = headers.get("retry-after")
-    if after is not None:
-        seconds = _number(after)
-        return seconds if seconds is not None else _until(after, clock)
-    resets = {
-        kind: duration
-        for kind in ("requests", "tokens")
-        if (duration := parse_duration(headers.get(f"x-ratelimit-reset-{kind}", ""))) is not None
-    }
-    used_up = [
-        duration
-        for kind, duration in resets.items()
-        if _number(headers.get(f"x-ratelimit-remaining-{kind}")) == 0
-    ]
-    return max(used_up or resets.values(), default=None)
-
-
-def parse_duration(text: str) -> float | None:
-    """Seconds in `1m30s`, `6ms`, `2h`, or a bare number; None for anything else."""
-    number = _number(text)
-    if number is not None:
-        return number
-    found = _DURATION.fullmatch(text.strip())
-    if found is None or not any(found.groups()):
-        return None
-    days, hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
-    return days * 86400 + hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
-
-
-def _until(date: str, clock: Clock) -> float | None:
-    try:
-        return max(0.0, (parsedate_to_datetime(date) - clock.now()).total_seconds())
-    except (ValueError, TypeError):  # no date, or one without a time zone
-        return None
-
-
-def field(body: object, *path: str | int) -> Any:
-    """What stands at `path` of decoded JSON, or None: endpoints leave out what they like."""
-    for step in path:
-        if isinstance(body, dict) and isinstance(step, str):
-            body = body.get(step)
-        elif isinstance(body, list) and isinstance(step, int) and step < len(body):
-            body = body[step]
-        else:
-            return None
-    return body

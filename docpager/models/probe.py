@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from docpager.files import write_whole
 from docpager.messages import ChatRequest, FunctionSpec, SystemMessage, UserMessage
-from docpager.models.endpoint import FailingServer, RefusedRequest
+from docpager.models.failures import FailingServer, RefusedRequest
 from docpager.models.tool_modes import JsonChat
 from docpager.protocols import Chat
 from docpager.types import Usage
@@ -131,11 +130,8 @@ def _read(path: Path) -> dict[str, object]:
 def _remember(path: Path, key: str, mode: SettledMode) -> None:
     modes = {**_read(path), key: mode}
     content = json.dumps({"tool_modes": modes}, ensure_ascii=False, indent=1, sort_keys=True)
-    # One rename: of several processes one wins, and no reader sees half a file. A folder that
-    # cannot be written to is no reason to fail: the mode is settled for this time.
+    # Of several processes one wins. A folder that cannot be written to is no reason to fail: the
+    # mode is settled for this time.
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(content)
-        Path(temporary).replace(path)
+        write_whole(path, content.encode())

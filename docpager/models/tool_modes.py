@@ -24,7 +24,7 @@ from docpager.messages import (
     UserMessage,
     without_reasoning,
 )
-from docpager.models.endpoint import RefusedRequest
+from docpager.models.failures import RefusedRequest
 from docpager.models.tolerant_json import LONGEST, json_objects
 from docpager.protocols import Chat
 from docpager.types import JSONValue, ToolMode

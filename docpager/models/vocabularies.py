@@ -24,6 +24,7 @@ import tiktoken
 from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS
 
 from docpager.errors import UserError
+from docpager.files import write_whole
 
 VocabularyName = Literal["o200k_base", "cl100k_base"]
 
@@ -118,7 +119,8 @@ def _lay_out(name: VocabularyName, folder: Path) -> None:
             "Reinstall docpager with its pinned dependencies."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    _write_whole(target, content)
+    # Several processes may start at once.
+    write_whole(target, content)
 
 
 def _packaged(name: VocabularyName) -> bytes:
@@ -139,7 +141,7 @@ def _write_prepared(parts: dict[str, Any], target: Path) -> None:
     head = {name: value for name, value in parts.items() if name != "mergeable_ranks"}
     line = json.dumps([head, len(tokens), hashlib.sha256(body).hexdigest()]).encode()
     try:
-        _write_whole(target, line + b"\n" + body)
+        write_whole(target, line + b"\n" + body)
     except OSError:
         return  # it is only for speed
 
@@ -157,15 +159,3 @@ def _read_prepared(target: Path) -> dict[str, Any] | None:
     ends = pairwise(accumulate(lengths, initial=2 * count))
     tokens = [body[start:end] for start, end in ends]
     return {**head, "mergeable_ranks": dict(zip(tokens, range(count), strict=True))}
-
-
-def _write_whole(target: Path, content: bytes) -> None:
-    # A name of its own for each writer, then one rename: several processes may start at once.
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        Path(temporary).replace(target)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise

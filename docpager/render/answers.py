@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from docpager.agent.locations import section_place
 from docpager.errors import Limit
-from docpager.locations import section_place
 from docpager.render.terminal import printable, wrap
 from docpager.types import (
     Answer,

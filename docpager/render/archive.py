@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from docpager.batch.answers import SCHEMA
+from docpager.files import megabytes
 from docpager.render.terminal import plural, printable
 from docpager.types import (
     Document,
@@ -92,7 +93,7 @@ def status_text(archive: str, status: ArchiveStatus) -> str:
     vectors = f"{embedder.name}, {embedder.dimension} dimensions" if embedder else "none yet"
     pending = f", {status.pending} pending (ingest again to go on)" if status.pending else ""
     lines = [
-        f"archive     {printable(archive)}, {status.bytes / 1e6:.1f} MB",
+        f"archive     {printable(archive)}, {megabytes(status.bytes, 1)}",
         f"documents   {status.ready} ready, {len(status.failed)} failed, "
         f"{status.duplicates} duplicates{pending}",
         f"pages       {status.pages - status.sections}{_sections(status.sections)}",

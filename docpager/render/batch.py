@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from docpager.render.terminal import cut, printable, say
+from docpager.render.terminal import printable, say
+from docpager.unicode import shortened
 
 if TYPE_CHECKING:
     from docpager.batch.comparison import Comparison
@@ -46,7 +47,7 @@ class BatchProgress:
             said = " ".join((answer.answer or answer.error or "").split())
             outcome = f"{_passed_word(result)} {answer.status}"
             took = f"{answer.elapsed_s:.1f} s"
-            say(f"{done}/{total} {result.id}: {outcome}, {took}  {cut(said, 80)}")
+            say(f"{done}/{total} {result.id}: {outcome}, {took}  {shortened(said, 80)}")
         elif now - self._last_line >= self.LINE_EVERY:
             self._last_line = now
             say(f"{done} of {total} questions")
@@ -94,7 +95,7 @@ def summary_text(summary: BatchSummary) -> str:
             expected = " / ".join(str(item) for item in one.expected)
         said = " ".join(one.answer.split()) or one.status
         head = f"  {one.id} ({summary.metric} {one.value:.2f}): {' '.join(one.question.split())}"
-        lines += [head, f"    said {cut(said, _ANSWER_WIDTH)!r}, expected {expected!r}"]
+        lines += [head, f"    said {shortened(said, _ANSWER_WIDTH)!r}, expected {expected!r}"]
     return printable("\n".join(lines))
 
 
@@ -145,4 +146,4 @@ def comparison_text(found: Comparison) -> str:
 
 
 def _one_line(text: str) -> str:
-    return cut(" ".join(text.split()), _ANSWER_WIDTH)
+    return shortened(" ".join(text.split()), _ANSWER_WIDTH)

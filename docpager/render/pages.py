@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from docpager.agent.locations import passage_place
 from docpager.batch.answers import SCHEMA
-from docpager.locations import passage_place
 from docpager.render.terminal import printable, wrap
 from docpager.types import (
     Document,

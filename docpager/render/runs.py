@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from docpager.render.terminal import cut, fitted, printable, say
+from docpager.render.terminal import fitted, printable, say
 from docpager.types import (
     JSONValue,
 )
+from docpager.unicode import shortened
 
 if TYPE_CHECKING:
     from docpager.agent.runs import Run
@@ -31,7 +32,7 @@ class StepLines:
         for call in _calls(fields):
             say(f"  step {fields.get('step')}: {call}")
         if fields.get("role") == "tool":
-            say(f"    {cut(str(fields.get('text', '')).partition(chr(10))[0], 100)}")
+            say(f"    {shortened(str(fields.get('text', '')).partition(chr(10))[0], 100)}")
 
 
 def event_text(event: Mapping[str, JSONValue], full: bool) -> str:
@@ -59,7 +60,7 @@ def _message_text(event: Mapping[str, JSONValue], full: bool) -> str:
     lines = [heads.get(str(role), str(role))]
     if text:
         lines.append(f"    {_block(text, full)}")
-    lines += [f"    -> {call if full else cut(call, 160)}" for call in _calls(event)]
+    lines += [f"    -> {call if full else shortened(call, 160)}" for call in _calls(event)]
     return "\n".join(lines)
 
 
@@ -76,7 +77,7 @@ def _block(text: str, full: bool) -> str:
     if not full and len(lines) > _LINES:
         more = f"… {len(lines) - _LINES} more lines (-v shows them)"
         lines = [*lines[:_LINES], more]
-    return "\n        ".join(line if full else cut(line, 160) for line in lines)
+    return "\n        ".join(line if full else shortened(line, 160) for line in lines)
 
 
 def run_record(run: Run, events: Sequence[Mapping[str, JSONValue]]) -> dict[str, JSONValue]:

@@ -70,8 +70,3 @@ def fitted(line: str) -> str:
 def plural(count: int, word: str) -> str:
     """`word` as it stands behind `count`."""
     return word if count == 1 else f"{word}s"
-
-
-def cut(text: str, limit: int) -> str:
-    """The beginning of `text`, at most `limit` characters, the last of which tells of more."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -5,15 +5,28 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from docpager.unicode import (
+    COMPATIBILITY_IDEOGRAPHS,
+    HANGUL_LETTERS,
+    HANGUL_SYLLABLES,
+    IDEOGRAPHIC_MARKS,
+    IDEOGRAPHS,
+    IDEOGRAPHS_EXTENSION_A,
+    SUPPLEMENTARY_IDEOGRAPHS,
+)
+
 LONGEST_TERM = 256
 """Characters of a term that count; the rest is ignored."""
 
-# Scripts that are cut into pairs of characters, as their words are not told apart by spaces: Thai
-# and Lao, Burmese, Khmer, kana, Han with its extensions; and Hangul, where words have endings.
+# Scripts that are cut into pairs of characters: no spaces separate their words, or, in Hangul, the
+# words have endings.
 _UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa"
-    "\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
-    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Burmese, Khmer
+    # Kana without its two marks that separate words (U+30A0, U+30FB), with its extensions.
+    "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001b000-\U0001b16f"
+    f"{HANGUL_LETTERS}\ua960-\ua97f{HANGUL_SYLLABLES}\ud7b0-\ud7ff"
+    f"{IDEOGRAPHIC_MARKS}{IDEOGRAPHS_EXTENSION_A}{IDEOGRAPHS}{COMPATIBILITY_IDEOGRAPHS}"
+    f"{SUPPLEMENTARY_IDEOGRAPHS}"
 )
 # Vowel signs and accents that stand apart from their letter, which `\w` leaves out.
 _MARKS = (

@@ -175,7 +175,7 @@ def odf(kind: str, body: str, **parts: str) -> bytes:
     )
 
 
-def epub(chapters: Mapping[str, str], title: str = "A Book") -> bytes:
+def epub(chapters: Mapping[str, str | bytes], title: str = "A Book") -> bytes:
     """A book of chapters: their names in the table of contents, and their HTML."""
     items = refs = points = ""
     parts: dict[str, str | bytes] = {
@@ -190,13 +190,18 @@ def epub(chapters: Mapping[str, str], title: str = "A Book") -> bytes:
             f"<navPoint><navLabel><text>{escape(name)}</text></navLabel>"
             f'<content src="c{number}.xhtml#top"/></navPoint>'
         )
-        parts[f"O/c{number}.xhtml"] = f"<html><body>{content}</body></html>"
+        body = content.encode() if isinstance(content, str) else content
+        parts[f"O/c{number}.xhtml"] = b"<html><body>" + body + b"</body></html>"
     parts["O/toc.ncx"] = f"<ncx><navMap>{points}</navMap></ncx>"
     parts["O/book.opf"] = (
         f"<package><metadata><title>{escape(title)}</title></metadata><manifest>{items}"
         f'<item id="toc" href="toc.ncx"/></manifest><spine toc="toc">{refs}</spine></package>'
     )
     return packed(parts)
+
+
+ONE_BAD_BYTE = f"<p>{'Zoé à Genève. ' * 20}".encode() + b"\xff</p>"
+"""A page of UTF-8 but for one byte."""
 
 
 def mail(

@@ -131,7 +131,9 @@ def test_a_worker_that_dies_is_one_failed_item() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is held on Linux only")
 def test_an_item_past_its_memory_is_one_failed_item() -> None:
     sandbox: Sandbox[int, bytearray] = Sandbox(bytearray, 1, Limits(memory_bytes=1 << 30))
-    assert reasons(sandbox.map([1, 2 << 30, 2])) == [bytearray(1), "out_of_memory", bytearray(2)]
+    outcomes = list(sandbox.map([1, 2 << 30, 2]))
+    assert reasons(iter(outcomes)) == [bytearray(1), "out_of_memory", bytearray(2)]
+    assert str(outcomes[1]).startswith("Reading the file needs more than 1,024 MB of memory. ")
 
 
 def test_an_unforeseen_error_is_one_failed_item_that_names_it() -> None:

@@ -1,58 +1,15 @@
 from __future__ import annotations
 
-import traceback
-from datetime import timedelta
-from email.utils import format_datetime
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docpager.errors import BudgetReached, ModelAuthError, ModelError
-from docpager.models.endpoint import (
-    Endpoint,
-    FailingServer,
-    RefusedRequest,
-    RetryPolicy,
-    UnusableReply,
-    asked_delay,
-    parse_duration,
-)
+from docpager.models.endpoint import Endpoint, RetryPolicy
+from docpager.models.failures import FailingServer
+from docpager.models.replies import UnusableReply
 from docpager.testing import FrozenClock, LoopbackReply, LoopbackRequest, LoopbackServer
-
-KEY = "sk-live-0123456789abcdef"
-PATIENT = RetryPolicy()
-FINE = LoopbackReply({"fine": True})
-
-
-def endpoint(
-    base_url: str,
-    clock: FrozenClock,
-    *,
-    key: str | None = KEY,
-    retry: RetryPolicy = PATIENT,
-    timeout_s: float = 30.0,
-    jitter: float = 0.0,
-) -> Endpoint:
-    return Endpoint(
-        base_url, key, clock=clock, retry=retry, timeout_s=timeout_s, random=lambda: jitter
-    )
-
-
-def post(server: LoopbackServer, clock: FrozenClock, **chosen: Any) -> object:
-    made = endpoint(server.base_url, clock, **chosen)
-    try:
-        return made.post("/chat/completions", {"model": "m"}, lambda reply: reply)
-    finally:
-        made.close()
-
-
-def failing(status: int, code: str | None = None, **headers: str) -> LoopbackReply:
-    body: dict[str, object] = {"error": {"message": f"status {status}", "code": code}}
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return LoopbackReply(body, status, named)
-
+from tests.models.endpoints import FINE, KEY, endpoint, failing, post
 
 # ---- trying again ----------------------------------------------------------------------------
 
@@ -175,48 +132,6 @@ def test_a_page_of_html_is_not_an_api() -> None:
     assert len(server.requests) == 4
 
 
-# ---- what the endpoint asks for --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("headers", "slept"),
-    [
-        ({"retry_after": "7"}, 7.0),
-        ({"retry_after": "0"}, 0.25),
-        ({"retry_after_ms": "1500"}, 1.5),
-        ({"retry_after": "7", "x_ratelimit_reset_tokens": "1m"}, 7.0),
-        ({"x_ratelimit_reset_tokens": "1m30s"}, 90.0),
-        ({"x_ratelimit_reset_tokens": "6ms", "x_ratelimit_reset_requests": "2s"}, 2.0),
-        (
-            {
-                "x_ratelimit_reset_tokens": "6s",
-                "x_ratelimit_remaining_tokens": "0",
-                "x_ratelimit_reset_requests": "1m",
-                "x_ratelimit_remaining_requests": "40",
-            },
-            6.0,
-        ),
-        ({"retry_after": "soon"}, 0.25),
-        ({}, 0.25),
-    ],
-)
-def test_the_delay_that_the_endpoint_asks_for_is_kept(
-    headers: dict[str, str], slept: float
-) -> None:
-    clock = FrozenClock()
-    with LoopbackServer([failing(429, **headers), FINE]) as server:
-        post(server, clock)
-    assert clock.slept == [pytest.approx(slept)]
-
-
-def test_a_date_to_come_back_at_is_kept() -> None:
-    clock = FrozenClock()
-    later = format_datetime(clock.now() + timedelta(seconds=42), usegmt=True)
-    assert asked_delay({"retry-after": later}, clock) == 42.0
-    clock.advance(100)
-    assert asked_delay({"retry-after": later}, clock) == 0.0
-
-
 def test_a_longer_delay_than_we_are_ready_to_wait_is_not_waited_for() -> None:
     clock = FrozenClock()
     with LoopbackServer([failing(429, retry_after="3600"), FINE]) as server:
@@ -260,171 +175,6 @@ def test_nothing_is_tried_again_when_the_time_of_the_asker_is_up(reply: Loopback
             asking.post("/chat/completions", {"model": "m"}, lambda reply: reply)
         made.close()
         assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("1m30s", 90.0),
-        ("6ms", 0.006),
-        ("7.66s", 7.66),
-        ("2h", 7200.0),
-        ("1d2h3m4s", 93784.0),
-        ("12", 12.0),
-        ("", None),
-        ("s", None),
-        ("-3", None),
-        ("nan", None),
-        ("inf", None),
-        ("3 apples", None),
-    ],
-)
-def test_durations(text: str, seconds: float | None) -> None:
-    assert parse_duration(text) == (None if seconds is None else pytest.approx(seconds))
-
-
-@given(st.text(max_size=20))
-def test_any_header_is_survived(text: str) -> None:
-    headers = {"retry-after": text, "x-ratelimit-reset-tokens": text}
-    delay = asked_delay(headers, FrozenClock())
-    assert delay is None or delay >= 0
-
-
-# ---- what is fatal ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (failing(401, "invalid_api_key"), "OPENAI_API_KEY"),
-        (failing(403), "OPENAI_API_KEY"),
-        (failing(402), "quota"),
-        (failing(429, "insufficient_quota"), "quota"),
-    ],
-)
-def test_key_and_quota_are_fatal_at_once(reply: LoopbackReply, words: str) -> None:
-    with LoopbackServer(lambda request: reply) as server:
-        with pytest.raises(ModelAuthError, match=words):
-            post(server, FrozenClock())
-        assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "kind", "tries"),
-    [
-        ({"message": "no", "code": "insufficient_quota"}, ModelAuthError, 1),
-        ({"message": "no", "type": "insufficient_quota", "code": None}, ModelAuthError, 1),
-        ({"message": "no", "type": "authentication_error"}, ModelAuthError, 1),
-        ({"message": "no", "code": 401}, ModelAuthError, 1),
-        ({"message": "no", "code": "402"}, ModelAuthError, 1),
-        ({"message": "long", "code": "context_length_exceeded"}, RefusedRequest, 1),
-        ({"message": "down", "code": 502}, FailingServer, 6),
-        ({"message": "slow", "type": "rate_limit_error"}, ModelError, 6),
-        ({"message": "odd", "code": ["x"]}, UnusableReply, 4),
-        ({"message": "odd", "code": 200}, UnusableReply, 4),
-        ("odd", UnusableReply, 4),
-    ],
-)
-def test_an_error_inside_a_200_is_what_it_says(
-    error: object, kind: type[ModelError], tries: int
-) -> None:
-    def read(reply: object) -> object:
-        raise UnusableReply(f"no reply but {reply}")
-
-    body: Any = {"error": error}
-    with LoopbackServer(lambda request: LoopbackReply(body)) as server:
-        made = endpoint(server.base_url, FrozenClock())
-        with pytest.raises(kind, match=r"no|long|down|slow") as caught:
-            made.post("/chat/completions", {"model": "m"}, read)
-        made.close()
-        assert type(caught.value) is kind
-        assert len(server.requests) == tries
-
-
-def test_an_error_beside_a_reply_is_none() -> None:
-    body: Any = {"error": {"code": 429}, "choices": [{}]}
-    with LoopbackServer([LoopbackReply(body)]) as server:
-        assert post(server, FrozenClock()) == body
-
-
-@pytest.mark.parametrize("code", [{}, [], 7])
-def test_a_code_of_any_kind_is_survived(code: object) -> None:
-    body: Any = {"error": {"message": "no", "code": code, "type": code}}
-    with LoopbackServer([LoopbackReply(body, 400)]) as server, pytest.raises(RefusedRequest):
-        post(server, FrozenClock())
-
-
-def test_an_unknown_model_is_named_with_its_endpoint() -> None:
-    with (
-        LoopbackServer([failing(404, "model_not_found")]) as server,
-        pytest.raises(ModelError, match=rf"{server.base_url} has no model 'm'"),
-    ):
-        post(server, FrozenClock())
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        {"message": "too long", "code": "context_length_exceeded"},
-        {"message": "too long", "code": 400, "type": "exceed_context_size_error"},
-    ],
-)
-def test_a_prompt_over_the_window_says_which_option_helps(error: dict[str, object]) -> None:
-    reply = LoopbackReply({"error": error}, 400)
-    with (
-        LoopbackServer([reply]) as server,
-        pytest.raises(RefusedRequest, match="--context-window"),
-    ):
-        post(server, FrozenClock())
-
-
-def test_the_refused_field_is_known() -> None:
-    body = {"error": {"message": "no", "param": "seed", "code": "unsupported_parameter"}}
-    with LoopbackServer([LoopbackReply(body, 400)]) as server:
-        with pytest.raises(RefusedRequest) as caught:
-            post(server, FrozenClock())
-        assert caught.value.parameter == "seed"
-
-
-# ---- secrets, and where requests go ----------------------------------------------------------
-
-
-def leaks(raised: BaseException) -> bool:
-    shown = "".join(traceback.format_exception(raised)) + repr(raised)
-    return KEY in shown or "0123456789" in shown
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        LoopbackReply({"error": {"message": f"Incorrect API key provided: {KEY}."}}, 401),
-        LoopbackReply({"error": {"message": "Bad key sk-live-0123456789********cdef"}}, 403),
-        LoopbackReply(f"<p>Authorization: Bearer {KEY}</p>", 500),
-        LoopbackReply(f"Bearer {KEY}"),
-        LoopbackReply({"error": {"message": f"Bearer {KEY}"}}, 400),
-        LoopbackReply({"error": {"message": f"{KEY}"}}, 404),
-    ],
-)
-def test_a_key_is_in_no_error_not_even_a_chained_one(reply: LoopbackReply) -> None:
-    with LoopbackServer(lambda request: reply) as server:
-        with pytest.raises(ModelError) as caught:
-            post(server, FrozenClock())
-        assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert not leaks(caught.value)
-
-
-def test_a_key_is_in_no_repr() -> None:
-    made = endpoint("https://user:0123456789@host.example/v1?key=0123456789", FrozenClock())
-    assert repr(made) == "Endpoint('https://host.example/v1')"
-    assert made.url == "https://host.example/v1"
-
-
-def test_secrets_in_the_base_url_are_not_printed() -> None:
-    made = endpoint("http://user:0123456789@127.0.0.1:9/v1", FrozenClock())
-    with pytest.raises(ModelError) as caught:
-        made.post("/chat/completions", {"model": "m"}, lambda reply: reply)
-    made.close()
-    assert not leaks(caught.value)
 
 
 def test_without_a_key_a_local_server_is_sent_a_placeholder(

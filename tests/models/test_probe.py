@@ -191,3 +191,10 @@ def test_several_may_settle_at_once(tmp_path: Path) -> None:
     assert {item.tool_mode for item in found} == {"tools"}
     assert set(settled(file).values()) == {"tools"}
     assert [path.name for path in tmp_path.iterdir()] == ["modes.json"]
+
+
+def test_a_folder_in_the_place_of_the_file_costs_only_the_next_probe(tmp_path: Path) -> None:
+    (tmp_path / "modes.json").mkdir()
+    with LoopbackServer(fluent) as server:
+        assert settle(server, tmp_path / "modes.json").tool_mode == "tools"
+    assert [path.name for path in tmp_path.iterdir()] == ["modes.json"]

@@ -19,7 +19,7 @@ from docpager.messages import (
     ToolResult,
     UserMessage,
 )
-from docpager.models.endpoint import RefusedRequest
+from docpager.models.failures import RefusedRequest
 from docpager.models.tool_modes import (
     REPAIR_RESERVE,
     JsonChat,

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from docpager.errors import DocumentError
+from docpager.files import megabytes
 
 UNPACKED_BYTES = 1 << 30
 """Of a package's parts together, unless another limit is given."""
@@ -129,7 +130,7 @@ def _folded(name: str) -> str:
 def _unpacks_to_too_much(what: str, unpacked: int, limit: int) -> DocumentError:
     return DocumentError(
         "too_large",
-        f"{what} unpacks to {unpacked / 1e6:,.1f} MB, {limit / 1e6:,.1f} MB is the limit. It may "
+        f"{what} unpacks to {megabytes(unpacked)}, {megabytes(limit)} is the limit. It may "
         "be made to do harm; else split it, or allow more with --max-unpacked-size.",
     )
 

@@ -19,7 +19,7 @@ from docpager.documents.office.packages import (
     text_of,
 )
 from docpager.documents.outline import OutlinedDocument
-from docpager.documents.web.html import HtmlPage, decode_html
+from docpager.documents.web.html import compose_html
 from docpager.errors import DocumentError
 
 _FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
@@ -50,17 +50,18 @@ def read_epub(data: bytes, unpacked_bytes: int = UNPACKED_BYTES) -> OutlinedDocu
     labels = _labels(package, folder, root, manifest)
     composer = Composer("epub")
     missing = []
+    doubts: dict[str, None] = {}
     for reference in descendants(root, "itemref"):
         target, kind = manifest.get(attribute(reference, "idref"), ("", ""))
         if target not in package:
             missing.append(target or attribute(reference, "idref"))
         elif "html" in kind or target.lower().endswith((".html", ".htm", ".xhtml")):
-            text, _ = decode_html(package.read(target))
             composer.page(labels.get(target))
-            HtmlPage(text).compose(composer)
+            _, more = compose_html(package.read(target), composer)
+            doubts.update(dict.fromkeys(more))
     title = next(descendants(root, "title"), None)
     warnings = [f"{len(missing)} parts of the book are missing."] if missing else []
-    return composer.document(title=text_of(title), warnings=warnings)
+    return composer.document(title=text_of(title), warnings=[*warnings, *doubts])
 
 
 def _refuse_locked(package: Package) -> None:

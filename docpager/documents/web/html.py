@@ -48,14 +48,24 @@ _FRAME_DEPTH = 3
 
 def read_html(data: bytes) -> OutlinedDocument:
     """A page in sections at its headings of level 1 and 2; scripts and what is hidden left out."""
-    text, warnings = decode_html(data)
     composer = Composer("html")
+    title, warnings = compose_html(data, composer)
+    return composer.document(title=title, warnings=warnings)
+
+
+def compose_html(data: bytes, composer: Composer) -> tuple[str, tuple[str, ...]]:
+    """Add the text of a page; returns its title, and what leaves doubts in it.
+
+    Raises:
+        DocumentError: the bytes are no text in any charset (`not_a_document`).
+    """
+    text, warnings = _decode(data)
     page = HtmlPage(text)
     page.compose(composer)
-    return composer.document(title=page.title, warnings=(*warnings, *page.warnings))
+    return page.title, (*warnings, *page.warnings)
 
 
-def decode_html(data: bytes) -> tuple[str, tuple[str, ...]]:
+def _decode(data: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a page's bytes in the charset it names, unless the bytes belie it."""
     head = data[:_META_WITHIN]
     found = _XML_CHARSET.search(head) or _META_CHARSET.search(head)

@@ -16,19 +16,11 @@ from docpager.documents.office.packages import encrypted
 from docpager.documents.outline import OutlinedDocument
 from docpager.documents.text.normalise import one_line
 from docpager.documents.text.reader import decode
-from docpager.documents.web.html import HtmlPage, decode_html
+from docpager.documents.web.html import compose_html
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _PART_LIMIT = 2_000
 _WIDE_CHARSETS = (b"\xff\xfe", b"\xfe\xff")
-_HEADER_FAULTS = (
-    MessageError,
-    ValueError,
-    AttributeError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-)
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
@@ -53,11 +45,11 @@ def read_mail(data: bytes) -> OutlinedDocument:
         if _is_attachment(part):
             attachments.append(Attachment(_file_name(part), _content(part)))
         elif part.get_content_type() == "text/html":
-            text, more = decode_html(_text_bytes(part))
-            HtmlPage(text).compose(composer)
+            _, doubts = compose_html(_text_bytes(part), composer)
+            warnings = (*warnings, *doubts)
         elif part.get_content_maintype() == "text":
-            text, more = _plain(part)
-            warnings = (*warnings, *more)
+            text, doubts = _plain(part)
+            warnings = (*warnings, *doubts)
             for paragraph in _BLANK_LINES.split(text.replace("\r\n", "\n")):
                 composer.paragraph(paragraph)
     if parts.locked and not parts.shown:

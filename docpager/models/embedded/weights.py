@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkstemp
+from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 from docpager.errors import UserError
+from docpager.files import replacing, write_whole
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told how many bytes are done, and how many there are in all."""
@@ -221,34 +222,23 @@ def remove(cache: Path, weights: Weights = EMBEDDED_MODEL) -> bool:
 def _join(
     cache: Path, sources: Sequence[Path], progress: Progress | None, weights: Weights
 ) -> Path:
-    """Write the sources one after the other under the weights' name, all or nothing.
-
-    Each process writes a temporary file of its own and puts it in place in one step, so two at
-    once both end with a whole file.
-    """
+    """Write the sources one after the other under the weights' name, all or nothing."""
     target = weights_path(cache, weights)
-    with _folder_for(cache, weights) as folder:
-        descriptor, name = mkstemp(dir=folder, prefix=f".{weights.file_name}.", suffix=".partial")
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                digest = hashlib.sha256()
-                written = 0
-                for block in _blocks(sources):
-                    stream.write(block)
-                    digest.update(block)
-                    written += len(block)
-                    if progress is not None:
-                        progress(written, weights.size)
-                if written != weights.size:
-                    raise _wrong(sources[0], f"{written:,} bytes instead of {weights.size:,}")
-                if digest.hexdigest() != weights.sha256:
-                    raise _wrong(sources[0], f"SHA-256 {digest.hexdigest()}")
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with _folder_for(cache, weights), replacing(target) as stream:
+        digest = hashlib.sha256()
+        written = 0
+        for block in _blocks(sources):
+            stream.write(block)
+            digest.update(block)
+            written += len(block)
+            if progress is not None:
+                progress(written, weights.size)
+        if written != weights.size:
+            raise _wrong(sources[0], f"{written:,} bytes instead of {weights.size:,}")
+        if digest.hexdigest() != weights.sha256:
+            raise _wrong(sources[0], f"SHA-256 {digest.hexdigest()}")
+        stream.flush()
+        os.fsync(stream.fileno())
     _write_stamp(target, _stamp(target.stat(), weights.sha256))
     return target
 
@@ -337,7 +327,4 @@ def _read_stamp(path: Path) -> object:
 def _write_stamp(path: Path, stamp: dict[str, object]) -> None:
     # A cache that may only be read costs a second or two of hashing each time, and nothing else.
     with suppress(OSError):
-        descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".stamp")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(stamp, stream)
-        Path(name).replace(_stamp_path(path))
+        write_whole(_stamp_path(path), json.dumps(stamp).encode())

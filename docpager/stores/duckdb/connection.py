@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from docpager.errors import ArchiveError, ArchiveLocked
 from docpager.protocols import Clock
+from docpager.unicode import shortened
 
 WAIT_S = 5.0
 """How long a lock held by another process is waited for unless told otherwise, in seconds."""
@@ -192,7 +193,7 @@ def _command_of(pid: int | None) -> str:
     words = [word.decode("utf-8", "replace") for word in raw.split(b"\0") if word]
     command = " ".join([*(Path(word).name for word in words[:2]), *words[2:]])
     command = "".join(letter if letter.isprintable() else " " for letter in command)
-    return command if len(command) <= 80 else command[:79] + "…"
+    return shortened(command, 80)
 
 
 def _unopened(path: Path, kind: str, error: duckdb.Error, read_only: bool) -> str:

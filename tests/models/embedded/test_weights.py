@@ -124,6 +124,14 @@ def test_a_torn_stamp_only_costs_a_reading(tmp_path: Path, source: Path) -> None
     assert subject.check(path, None, SMALL) is True
 
 
+def test_a_stamp_that_cannot_be_written_leaves_nothing(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "cache" / "models"
+    (folder / "small.gguf.verified").mkdir(parents=True)
+    path = subject.obtain_from_file(tmp_path / "cache", source, None, SMALL)
+    assert subject.check(path, None, SMALL) is True
+    assert left_overs(tmp_path / "cache") == ["small.gguf", "small.gguf.verified"]
+
+
 def test_many_at_once_end_with_one_whole_file(tmp_path: Path, source: Path) -> None:
     cache = tmp_path / "cache"
     with ThreadPoolExecutor(8) as pool:
