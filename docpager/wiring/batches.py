@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo, UserError
-from docpager.wiring.chats import UNKNOWN_WINDOW, known_window, model_name
+from docpager.wiring.chats import UNKNOWN_WINDOW, known_window
 from docpager.wiring.endpoints import is_embedded, price_of, required_price
-from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner
+from docpager.wiring.given import GivenModels
+from docpager.wiring.questions import Say, drop_runs, load_ahead
+from docpager.wiring.resources import Resources
 from docpager.wiring.runner import SharedLimits, question_limits
 
 if TYPE_CHECKING:
@@ -27,13 +29,14 @@ if TYPE_CHECKING:
     from docpager.batch.questions import Question
     from docpager.batch.result import Result
     from docpager.batch.results import ResultsFile
-    from docpager.batch.run import BatchEnd, Hooks, Interrupt, OnResult
+    from docpager.batch.run import BatchEnd, Interrupt, OnResult
     from docpager.batch.selection import Selection
     from docpager.batch.summary import BatchSummary
+    from docpager.protocols import Clock
     from docpager.wiring.runner import QuestionRunner
 
 JOBS = 4
-"""Questions at once; the embedded model answers one at a time."""
+"""Questions at once; the embedded model, and models of the caller's own, answer one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,37 +85,52 @@ class BatchOptions:
     interrupt: Interrupt
 
 
-def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> BatchSummary:
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What the steps of one batch share."""
+
+    config: Config
+    given: GivenModels
+    options: BatchOptions
+    clock: Clock
+
+    @property
+    def jobs(self) -> int:
+        """Questions at once; a model of the caller's own need not be safe for threads."""
+        given = self.given
+        own = given.chat is not None or given.embedder is not None
+        alone = own or is_embedded(given.model_name(self.config))
+        return self.options.jobs or (1 if alone else JOBS)
+
+
+def run_batch(resources: Resources, files: BatchFiles, options: BatchOptions) -> BatchSummary:
     """Answer a file of questions; see `Archive.batch`."""
     from docpager.batch.finished import FinishedBatch
     from docpager.batch.questions import read_questions
     from docpager.batch.results import ResultsFile
-    from docpager.batch.selection import open_questions, select, unasked_notice
+    from docpager.batch.selection import open_questions, select
 
     # With a session, answers would depend on the order of the questions.
-    config = replace(config, session=None, trace=None)
-    clock = SystemClock()
-    began = clock.monotonic()
+    config = replace(resources.config, session=None, trace=None)
+    batch = _Batch(config, resources.given, options, SystemClock())
+    began = batch.clock.monotonic()
     questions = read_questions(files.questions)
     if options.limits.max_cost is not None:
-        required_price(config, model_name(config), "--max-cost")
+        required_price(config, batch.given.model_name(config), "--max-cost")
     check_files(config, files)
-    shared = _shared_limits(config, options, clock, began)
+    shared = _shared_limits(batch, began)
     with ExitStack() as opened:
         results = opened.enter_context(ResultsFile(files.results))
         if open_questions(questions, results, options.selection, question_limits(config)):
-            load_ahead(config)
-        runner = opened.enter_context(open_runner(config, shared))
+            load_ahead(config, batch.given)
+        runner = opened.enter_context(resources.answering_batch(config, shared))
         chosen, asked = select(questions, results, options.selection, runner)
         _require_questions(chosen, options.selection)
-        options.say(runner.introduction)
-        notice = unasked_notice(questions, results)
-        if notice is not None:
-            options.say(notice)
-        end = _ask(config, asked, results, runner, shared, options)
+        _introduce(batch, questions, results, runner)
+        end = _ask(batch, asked, results, runner, shared)
         _rewrite(questions, results, options.grading)
         summary = _summary(chosen, results, options.grading, end)
-        summary = _with_traffic(summary, shared, clock.monotonic() - began)
+        summary = _with_traffic(summary, shared, batch.clock.monotonic() - began)
         finished = FinishedBatch(
             chosen, results.get, summary, runner.runs, runner.cited_text, end.failed, end.not_asked
         )
@@ -124,6 +142,7 @@ def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> Batch
 
 def estimate_batch(
     config: Config,
+    given: GivenModels,
     questions: str | Path,
     results: str | Path | None,
     *,
@@ -146,7 +165,7 @@ def estimate_batch(
         for one in chosen
         if one.id in found and not selection.opens(Entry.of(found[one.id]), limits)
     ]
-    return _estimate(config, len(chosen) - len(done), done)
+    return _estimate(config, given, len(chosen) - len(done), done)
 
 
 # -- before ---------------------------------------------------------------------------------------
@@ -161,26 +180,20 @@ def check_files(config: Config, files: BatchFiles) -> None:
             _require_writable(path)
 
 
-def _shared_limits(
-    config: Config, options: BatchOptions, clock: SystemClock, began: float
-) -> SharedLimits:
+def _shared_limits(batch: _Batch, began: float) -> SharedLimits:
     from docpager.models.budget import SharedBudget
     from docpager.models.throttle import Throttle
 
-    name, limits = model_name(config), options.limits
-    price = price_of(config, name)
+    limits, interrupt = batch.options.limits, batch.options.interrupt
+    price = price_of(batch.config, batch.given.model_name(batch.config))
     throttle = Throttle(
-        _jobs(config, options),
-        clock,
+        batch.jobs,
+        batch.clock,
         ends_at=began + (limits.seconds or math.inf),
-        interrupted=lambda: options.interrupt.count > 0,
+        interrupted=lambda: interrupt.count > 0,
     )
     budget = SharedBudget(price, max_tokens=limits.max_tokens, max_cost=limits.max_cost)
     return SharedLimits(throttle, budget)
-
-
-def _jobs(config: Config, options: BatchOptions) -> int:
-    return options.jobs or (1 if is_embedded(model_name(config)) else JOBS)
 
 
 def _require_questions(chosen: Sequence[Question], selection: Selection) -> None:
@@ -234,58 +247,75 @@ def _require_writable(path: Path) -> None:
 # -- asking ---------------------------------------------------------------------------------------
 
 
+def _introduce(
+    batch: _Batch, questions: Sequence[Question], results: ResultsFile, runner: QuestionRunner
+) -> None:
+    """Say which model answers, and what the results cannot tell."""
+    from docpager.batch.selection import unasked_notice
+
+    say = batch.options.say
+    say(runner.introduction)
+    if batch.given.chat is not None:
+        say(
+            f"Results depend on the name of your chat model, {runner.info.model}, and not on its "
+            "code. When that changes, give it another `model` name, or ask again with `redo`."
+        )
+    notice = unasked_notice(questions, results)
+    if notice is not None:
+        say(notice)
+
+
 def _ask(
-    config: Config,
+    batch: _Batch,
     questions: Sequence[Question],
     results: ResultsFile,
     runner: QuestionRunner,
     shared: SharedLimits,
-    options: BatchOptions,
 ) -> BatchEnd:
     from docpager.batch.allowance import Allowance
     from docpager.batch.recorder import Recorder
-    from docpager.batch.run import Scheduler
+    from docpager.batch.run import Hooks, Scheduler
     from docpager.batch.workers import Workers
 
-    clock = SystemClock()
-    limits = _with_estimate(options.limits, config, len(questions))
+    options, clock = batch.options, batch.clock
     scheduler = Scheduler(
         questions,
         Workers(runner, clock),
         Recorder(results, runner, options.grading),
-        Allowance(limits, shared.budget, clock),
-        _hooks(options, lambda: shared.throttle.refusal),
-        _jobs(config, options),
+        Allowance(_with_estimate(batch, len(questions)), shared.budget, clock),
+        Hooks(options.interrupt, lambda: shared.throttle.refusal, options.on_result),
+        batch.jobs,
     )
     return scheduler.run()
 
 
-def _hooks(options: BatchOptions, refused: Callable[[], str | None]) -> Hooks:
-    from docpager.batch.run import Hooks
-
-    return Hooks(options.interrupt, refused, options.on_result)
-
-
-def _estimate(config: Config, count: int, done: Sequence[Result]) -> Estimate:
+def _estimate(config: Config, given: GivenModels, count: int, done: Sequence[Result]) -> Estimate:
     from docpager.batch.estimate import estimate
 
-    name = model_name(config)
-    embedded = is_embedded(name)
+    name = given.model_name(config)
+    tool_mode, window = config.tool_mode, config.context_window
+    if given.chat is None:
+        window = window or known_window(name)
+        if tool_mode == "auto" and is_embedded(name):
+            tool_mode = "guided"
+    elif tool_mode == "auto":
+        tool_mode = given.chat.tool_mode
     return estimate(
         count,
         done=[(result.answer.steps, result.answer.usage) for result in done],
-        window=config.context_window or known_window(name) or UNKNOWN_WINDOW,
-        tool_mode="guided" if embedded and config.tool_mode == "auto" else config.tool_mode,
+        window=window or UNKNOWN_WINDOW,
+        tool_mode=tool_mode,
         max_steps=config.max_steps,
         price=price_of(config, name),
     )
 
 
-def _with_estimate(limits: BatchLimits, config: Config, count: int) -> BatchLimits:
+def _with_estimate(batch: _Batch, count: int) -> BatchLimits:
     """The limits with the estimate for one question, used until one is finished."""
+    limits = batch.options.limits
     if not count:
         return limits
-    found = _estimate(config, 1, [])
+    found = _estimate(batch.config, batch.given, 1, [])
     cost = found.cost_usd.likely if found.cost_usd else 0.0
     return replace(limits, question_tokens=found.tokens.likely, question_cost=cost)
 
