@@ -189,6 +189,30 @@ def test_a_function_of_ones_own_is_offered_called_and_its_faults_go_back(path: P
     assert "pressure" not in str(last.body["tools"])
 
 
+def broken(pump: str) -> str:
+    """The pressure of a pump as measured now.
+
+    Args:
+        pump: its name
+    """
+    raise LookupError(f"no {pump}: " + "long " * 200)
+
+
+def test_what_a_function_of_ones_own_raises_is_traced_whole(path: Path) -> None:
+    chat = ScriptedChat([call("broken", pump="P8"), call("broken"), answering])
+    with docpager.Archive(path, chat=chat) as archive:
+        answer = archive.ask("When was the mill built?", functions=[broken])
+        events = archive.trace(answer.run_id).events
+    assert answer.status == "answered"
+    told = [event["text"] for event in events if event.get("name") == "broken" and "text" in event]
+    assert str(told[0]).startswith("Failed: it ended in LookupError: no P8: long")
+    assert len(str(told[0])) < 400 and "pump" in str(told[1])
+    [fault] = [event for event in events if event["event"] == "function_error"]
+    assert (fault["name"], fault["type"]) == ("broken", "LookupError")
+    assert fault["error"] == "no P8: " + "long " * 200
+    assert 'raise LookupError(f"no {pump}' in str(fault["traceback"])
+
+
 def test_a_function_of_ones_own_is_described_by_its_signature() -> None:
     [function] = own_functions([pressure])
     assert function.spec.description == "The pressure of a pump as measured now."

@@ -32,7 +32,7 @@ class Executor:
     """Runs the calls of a reply in order within the space that is free.
 
     `judge` may refuse an answer, once for each cause, with a reason for the model; `on_shown` is
-    told of every result that is delivered.
+    called with every result that is delivered, `on_failed` with a call's name and its error.
     """
 
     def __init__(
@@ -43,12 +43,14 @@ class Executor:
         cut: Callable[[str, int], str],
         judge: Callable[[ProposedAnswer], str | None],
         on_shown: Callable[[FunctionResult], None],
+        on_failed: Callable[[str, FunctionError], None],
     ) -> None:
         self._functions = functions
         self._manager = queue_manager
         self._cut = cut
         self._judge = judge
         self._on_shown = on_shown
+        self._on_failed = on_failed
         self._shown_calls: dict[str, tuple[str, FunctionResult]] = {}
 
     def run(self, reply: AssistantMessage) -> Outcome:
@@ -64,6 +66,7 @@ class Executor:
             try:
                 result, again = self._run_call(call, pending, first=position == 0)
             except FunctionError as error:
+                self._on_failed(call.name, error)
                 text = self._cut(f"Failed: {error}", _LONGEST_FAILURE)
                 messages.append(ToolResult(call.call_id, call.name, text, "failure"))
                 heartbeat = True
