@@ -137,6 +137,10 @@ class Archive:
             NothingToDo: there is no document under the paths.
             ArchiveError: the archive is locked, damaged, or cannot be written.
             ModelError: the embedding endpoint fails.
+
+            >>> report = archive.ingest([folder])
+            >>> report.added, report.unchanged, report.failed
+            (0, 1, 0)
         """
         with self._resources.changing():
             return wiring.ingest_into(
@@ -157,6 +161,13 @@ class Archive:
         Raises:
             UserError: a name is unknown or not unique; the message lists the nearest ones.
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> _ = (folder / "draft.txt").write_text("A draft.")
+            >>> archive.ingest([folder]).added
+            1
+            >>> archive.remove(["draft.txt"])
+            Removal(documents=('corpus/draft.txt',), passages=1)
+            >>> (folder / "draft.txt").unlink()
         """
         with self._resources.changing():
             return wiring.remove_documents(self.config, names)
@@ -299,6 +310,14 @@ class Archive:
             ArchiveError: the archive is missing, locked or damaged.
             NothingToDo: the archive is empty.
             ModelError: the embedded model cannot be loaded.
+
+            >>> from docpager.testing import ScriptedChat, call
+            >>> quote = {"passage_id": "P1", "quote": "The mill at Teme was built in 1887."}
+            >>> chat = ScriptedChat([call("send_message", message="1887", citations=[quote])])
+            >>> with Archive(archive.config.archive, chat=chat) as scripted:
+            ...     answer = scripted.ask("When was the mill built?")
+            >>> answer.status, answer.answer, [cited.verified for cited in answer.citations]
+            ('answered', '1887', [True])
         """
         with self._resources.answering() as runner:
             say(runner.introduction)
@@ -348,6 +367,12 @@ class Archive:
                 has changed, or a file cannot be written.
             NothingToDo: no question is selected, or the archive is empty.
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> questions = folder.with_name("questions.jsonl")
+            >>> _ = questions.write_text('{"question": "When was it built?", "expected": "1887"}')
+            >>> summary = archive.batch(questions, folder.with_name("results.jsonl"))
+            >>> summary.asked, summary.statuses, summary.mean.mean
+            (1, {'answered': 1}, 1.0)
         """
         from docpager import batch as batches
 
@@ -379,13 +404,24 @@ class Archive:
         Raises:
             UserError: a question is malformed, or no model is configured.
             NothingToDo: no question is selected.
+
+            >>> questions = folder.with_name("planned.jsonl")
+            >>> _ = questions.write_text('{"question": "When was it built?"}')
+            >>> estimate = archive.estimate(questions)
+            >>> estimate.questions, estimate.tokens.likely <= estimate.tokens.high
+            (1, True)
         """
         return wiring.estimate_batch(
             self.config, self._resources.given, questions, results, selection=selection
         )
 
     def traces(self) -> tuple[Run, ...]:
-        """The runs of which a trace is kept, the newest first; `Run.events` reads one."""
+        """The runs of which a trace is kept, the newest first; `Run.events` reads one.
+
+        >>> answer = archive.ask("When was the mill built?")
+        >>> answer.run_id in [run.run_id for run in archive.traces()]
+        True
+        """
         from docpager.agent.runs import list_runs
 
         return list_runs(wiring.run_folders(self.config))
@@ -396,8 +432,9 @@ class Archive:
         Raises:
             UserError: there is none, or there are several.
 
-            >>> [run.run_id for run in archive.traces()]
-            []
+            >>> answer = archive.ask("When was the mill built?")
+            >>> archive.trace(answer.run_id[:8]).events[-1]["status"]
+            'answered'
         """
         from docpager.agent.runs import find_run
 
