@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack, get_args
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
@@ -26,6 +26,7 @@ from docpager.types import (
     ResultPage,
     SearchMode,
 )
+from docpager.wiring import arguments
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -80,13 +81,16 @@ class Archive:
             settings: Settings by name, as in `docpager.toml`.
         """
         if path is not None:
-            settings["archive"] = str(path)
+            arguments.path("path", path)
+            settings["archive"] = path
         if config is None:
             config = load(settings)
-        elif path is not None:
-            config = replace(config, archive=Path(path))
+        else:
+            arguments.instance("config", config, Config)
+            config = config if path is None else replace(config, archive=Path(path))
+        given = wiring.GivenModels(arguments.chat(chat), arguments.embedder(text_embedder))
         self.config = config
-        self._resources = wiring.Resources(config, wiring.GivenModels(chat, text_embedder))
+        self._resources = wiring.Resources(config, given)
 
     def close(self) -> None:
         """Release the file, the model and the embedder; the next call opens them again.
@@ -115,7 +119,7 @@ class Archive:
 
     def ingest(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Sequence[str | Path],
         *,
         prune: bool = False,
         retry_failed: bool = False,
@@ -142,10 +146,14 @@ class Archive:
             >>> report.added, report.unchanged, report.failed
             (0, 1, 0)
         """
+        named = arguments.paths("paths", paths)
+        for name, callback in (("on_progress", on_progress), ("on_recognition", on_recognition)):
+            if callback is not None:
+                arguments.function(name, callback)
         with self._resources.changing():
             return wiring.ingest_into(
                 self.config,
-                [str(path) for path in paths],
+                named,
                 on_progress,
                 on_recognition,
                 prune=prune,
@@ -153,7 +161,7 @@ class Archive:
                 given=self._resources.given,
             )
 
-    def remove(self, names: Sequence[str]) -> Removal:
+    def remove(self, names: str | Sequence[str]) -> Removal:
         """Forget documents by their names or unique ends, with what is attached to them.
 
         All of them, or none where one is unknown. The files themselves stay.
@@ -169,8 +177,9 @@ class Archive:
             Removal(documents=('corpus/draft.txt',), passages=1)
             >>> (folder / "draft.txt").unlink()
         """
+        named = arguments.texts("names", names)
         with self._resources.changing():
-            return wiring.remove_documents(self.config, names)
+            return wiring.remove_documents(self.config, named)
 
     # ---- what it holds
 
@@ -212,6 +221,9 @@ class Archive:
             >>> [page.text for page in archive.read("mill.txt")]
             ['The mill at Teme was built in 1887.']
         """
+        arguments.text("document", document)
+        if page is not None:
+            page = arguments.whole("page", page)
         with self._resources.reading() as store:
             found = store.document(document)
             numbers = range(1, found.pages + 1) if page is None else [page]
@@ -276,6 +288,12 @@ class Archive:
         from docpager.retrieval.pages import result_page
         from docpager.retrieval.search import search
 
+        arguments.text("query", query)
+        arguments.choice("mode", mode, get_args(SearchMode))
+        page = arguments.whole("page", page)
+        page_size = arguments.whole("page_size", page_size)
+        if document is not None:
+            arguments.text("document", document)
         with self._resources.reading() as store:
             if store.passage_count == 0:
                 raise NothingToDo(wiring.EMPTY)
@@ -319,9 +337,13 @@ class Archive:
             >>> answer.status, answer.answer, [cited.verified for cited in answer.citations]
             ('answered', '1887', [True])
         """
+        arguments.text("question", question)
+        own = arguments.functions("functions", functions)
+        arguments.function("say", say)
+        watchers = arguments.traces("watchers", watchers)
         with self._resources.answering() as runner:
             say(runner.introduction)
-            return runner.answer(question, watchers, functions).answer
+            return runner.answer(question, watchers, own).answer
 
     def batch(
         self,
@@ -376,11 +398,15 @@ class Archive:
         """
         from docpager import batch as batches
 
-        paths = (junit_xml, summary, report)
-        reports = [None if path is None else Path(path) for path in paths]
+        files = {"junit_xml": junit_xml, "summary": summary, "report": report}
+        reports = [
+            None if path is None else arguments.path(name, path) for name, path in files.items()
+        ]
         return wiring.run_batch(
             self._resources,
-            wiring.BatchFiles(Path(questions), Path(results), *reports),
+            wiring.BatchFiles(
+                arguments.path("questions", questions), arguments.path("results", results), *reports
+            ),
             wiring.BatchOptions(
                 grading or batches.Grading(),
                 selection or batches.Selection(),
@@ -411,8 +437,16 @@ class Archive:
             >>> estimate.questions, estimate.tokens.likely <= estimate.tokens.high
             (1, True)
         """
+        from docpager import batch as batches
+
         return wiring.estimate_batch(
-            self.config, self._resources.given, questions, results, selection=selection
+            self.config,
+            self._resources.given,
+            arguments.path("questions", questions),
+            None if results is None else arguments.path("results", results),
+            selection=arguments.instance(
+                "selection", selection or batches.Selection(), batches.Selection
+            ),
         )
 
     def traces(self) -> tuple[Run, ...]:
@@ -438,7 +472,7 @@ class Archive:
         """
         from docpager.agent.runs import find_run
 
-        return find_run(wiring.run_folders(self.config), run_id)
+        return find_run(wiring.run_folders(self.config), arguments.text("run_id", run_id))
 
 
 _AT_ONCE = 1000
@@ -453,7 +487,7 @@ def _named_by(config: Config, given: wiring.GivenModels) -> Archive:
 
 
 def ingest_paths(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     *,
     config: Config | None = None,
     on_progress: wiring.IngestProgress | None = None,

@@ -160,6 +160,8 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _path(value: object) -> Path:
+    if "\0" in str(value):
+        raise ValueError("a path without a null character")
     try:
         return Path(value if isinstance(value, Path) else _file_name(value)).expanduser()
     except RuntimeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo, UserError
+from docpager.wiring import arguments
 from docpager.wiring.chats import UNKNOWN_WINDOW, known_window
 from docpager.wiring.endpoints import is_embedded, price_of, required_price
 from docpager.wiring.given import GivenModels
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 JOBS = 4
 """Questions at once; the embedded model, and models of the caller's own, answer one at a time."""
+
+MOST_JOBS = 256
+"""Each is a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,23 @@ class BatchOptions:
     say: Say
     on_result: OnResult
     interrupt: Interrupt
+
+    def __post_init__(self) -> None:
+        """Refuse what is of another type, before anything is asked.
+
+        Raises:
+            UserError: an option is; the message says what it must be.
+        """
+        from docpager import batch
+
+        arguments.instance("grading", self.grading, batch.Grading)
+        arguments.instance("selection", self.selection, batch.Selection)
+        arguments.instance("bounds", self.limits, batch.BatchLimits)
+        arguments.instance("interrupt", self.interrupt, batch.Interrupt)
+        for name, called in (("say", self.say), ("on_result", self.on_result)):
+            arguments.function(name, called)
+        if self.jobs is not None:
+            arguments.whole("jobs", self.jobs, 1, MOST_JOBS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +165,19 @@ def run_batch(resources: Resources, files: BatchFiles, options: BatchOptions) ->
 def estimate_batch(
     config: Config,
     given: GivenModels,
-    questions: str | Path,
-    results: str | Path | None,
+    questions: Path,
+    results: Path | None,
     *,
-    selection: Selection | None,
+    selection: Selection,
 ) -> Estimate:
     """Estimate what the questions without a result take; see `Archive.estimate`."""
     from docpager.batch.questions import read_questions
     from docpager.batch.results import Entry, read_results
-    from docpager.batch.selection import Selection
 
-    selection = selection or Selection()
-    chosen = [one for one in read_questions(Path(questions)) if selection.has(one)]
+    chosen = [one for one in read_questions(questions) if selection.has(one)]
     if not chosen:
         raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}.")
-    path = Path(results) if results is not None else None
-    found = read_results(path) if path is not None and path.exists() else {}
+    found = read_results(results) if results is not None and _mode(results) else {}
     limits = question_limits(config)
     done = [
         found[one.id]
@@ -208,7 +227,10 @@ def _require_apart(files: Mapping[str, Path | None]) -> None:
     """
     seen: dict[str, str] = {}
     for name, given in files.items():
-        if given is None or (given.exists() and not given.is_file()):
+        if given is None:
+            continue
+        mode = _mode(given)
+        if mode and not stat.S_ISREG(mode):
             continue
         identity = _identity(given)
         if identity in seen:
@@ -217,6 +239,14 @@ def _require_apart(files: Mapping[str, Path | None]) -> None:
                 "of them; nothing was asked."
             )
         seen[identity] = name
+
+
+def _mode(path: Path) -> int:
+    """What kind of file it is, as `stat` says; 0 where there is none, or it cannot be reached."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
 
 
 def _identity(path: Path) -> str:
@@ -230,8 +260,8 @@ def _identity(path: Path) -> str:
 
 def _require_writable(path: Path) -> None:
     """Refuse a report that cannot be written; a file that was not there is not left behind."""
-    existed = path.exists()
-    if existed and not path.is_file() and not path.is_dir():
+    mode = _mode(path)
+    if mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         return  # whoever reads from a pipe would take its closing for the end
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -240,7 +270,7 @@ def _require_writable(path: Path) -> None:
         raise UserError(
             f"{path} cannot be written ({error.strerror}). Name another file."
         ) from error
-    if not existed:
+    if not mode:
         path.resolve().unlink()  # of a dangling link, what it points to
 
 

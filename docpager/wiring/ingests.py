@@ -158,9 +158,10 @@ def _kept(
 ) -> tuple[EmbedderIdentity | None, tuple[Document, ...], frozenset[str]]:
     """Which embedder made the archive, its documents, and the names of those with a page that has
     one of the flags; it gets the newest schema on the way."""
+    from docpager.stores.duckdb.connection import exists
     from docpager.stores.duckdb.writer import open_writer
 
-    if not config.archive.exists():
+    if not exists(config.archive):
         return None, (), frozenset()
     clock, wait_s = SystemClock(), lock_wait(config)
     with open_writer(config.archive, clock=clock, wait_s=wait_s) as writer:
