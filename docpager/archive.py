@@ -8,14 +8,13 @@ calls nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack, get_args
 
 from docpager import wiring
 from docpager.config import Config, Settings, load
-from docpager.errors import NothingToDo, UserError
+from docpager.errors import NothingToDo
 from docpager.types import (
     Answer,
     ArchiveStatus,
@@ -27,6 +26,7 @@ from docpager.types import (
     ResultPage,
     SearchMode,
 )
+from docpager.wiring import arguments
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from docpager.batch.result import Result
     from docpager.batch.summary import BatchSummary
     from docpager.protocols import Chat, Embedder, Vectors
-    from docpager.stores.duckdb.reader import DuckDBReader
-    from docpager.wiring import QuestionRunner
 
 
 class Archive:
@@ -47,9 +45,10 @@ class Archive:
 
     The file is opened, and a model or an embedder loaded, when a call first needs it; all stay
     until `close`, so many calls pay once. While the file is open, other processes can read it and
-    none can write it: close the archive where an ingest elsewhere should get through. It can be
-    used again afterwards. `ingest` and `remove` release it by themselves, and what they changed is
-    seen by the next call. An archive is for one thread; several may be open at once.
+    none can write it: close the archive to let another process ingest. It can be used again
+    afterwards. `ingest` and `remove` release it by themselves, and the next call sees what they
+    changed, or a file that has been put in its place. Several threads may use one archive: calls
+    take turns, and questions are answered at once.
 
         >>> import docpager, pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -75,33 +74,35 @@ class Archive:
         Args:
             path: The DuckDB file; by default that of the settings.
             chat: A chat model of your own (`docpager.protocols.Chat`), in place of the model of
-                the settings; for `ask`.
+                the settings; for `ask` and `batch`.
             text_embedder: An embedder of your own (`docpager.protocols.Embedder`), in place of
                 that of the settings; the same one for as long as the archive lives.
             config: All settings at once, in place of `settings`.
             settings: Settings by name, as in `docpager.toml`.
         """
         if path is not None:
-            settings["archive"] = str(path)
+            arguments.path("path", path)
+            settings["archive"] = path
         if config is None:
             config = load(settings)
-        elif path is not None:
-            config = replace(config, archive=Path(path))
+        else:
+            arguments.instance("config", config, Config)
+            config = config if path is None else replace(config, archive=Path(path))
+        given = wiring.GivenModels(arguments.chat(chat), arguments.embedder(text_embedder))
         self.config = config
-        self._given = wiring.GivenModels(chat, text_embedder)
-        self._opened = ExitStack()
-        self._kept_store: DuckDBReader | None = None
-        self._kept_embedder: Embedder | None = None
-        self._kept_runner: QuestionRunner | None = None
+        self._resources = wiring.Resources(config, given)
 
     def close(self) -> None:
-        """Release the file, the model and the embedder; the next call opens them again."""
-        self._kept_store = self._kept_embedder = self._kept_runner = None
-        self._opened.close()
+        """Release the file, the model and the embedder; the next call opens them again.
+
+        Raises:
+            ArchiveLocked: another thread asks a question, ingests or removes.
+        """
+        self._resources.close()
 
     def __reduce__(self) -> tuple[Callable[..., Archive], tuple[Config, wiring.GivenModels]]:
         """Pickled as its settings: what is open stays behind."""
-        return _named_by, (self.config, self._given)
+        return _named_by, (self.config, self._resources.given)
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +119,7 @@ class Archive:
 
     def ingest(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Sequence[str | Path],
         *,
         prune: bool = False,
         retry_failed: bool = False,
@@ -140,19 +141,27 @@ class Archive:
             NothingToDo: there is no document under the paths.
             ArchiveError: the archive is locked, damaged, or cannot be written.
             ModelError: the embedding endpoint fails.
-        """
-        self.close()
-        return wiring.ingest_into(
-            self.config,
-            [str(path) for path in paths],
-            on_progress,
-            on_recognition,
-            prune=prune,
-            retry_failed=retry_failed,
-            given=self._given,
-        )
 
-    def remove(self, names: Sequence[str]) -> Removal:
+            >>> report = archive.ingest([folder])
+            >>> report.added, report.unchanged, report.failed
+            (0, 1, 0)
+        """
+        named = arguments.paths("paths", paths)
+        for name, callback in (("on_progress", on_progress), ("on_recognition", on_recognition)):
+            if callback is not None:
+                arguments.function(name, callback)
+        with self._resources.changing():
+            return wiring.ingest_into(
+                self.config,
+                named,
+                on_progress,
+                on_recognition,
+                prune=prune,
+                retry_failed=retry_failed,
+                given=self._resources.given,
+            )
+
+    def remove(self, names: str | Sequence[str]) -> Removal:
         """Forget documents by their names or unique ends, with what is attached to them.
 
         All of them, or none where one is unknown. The files themselves stay.
@@ -160,9 +169,17 @@ class Archive:
         Raises:
             UserError: a name is unknown or not unique; the message lists the nearest ones.
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> _ = (folder / "draft.txt").write_text("A draft.")
+            >>> archive.ingest([folder]).added
+            1
+            >>> archive.remove(["draft.txt"])
+            Removal(documents=('corpus/draft.txt',), passages=1)
+            >>> (folder / "draft.txt").unlink()
         """
-        self.close()
-        return wiring.remove_documents(self.config, names)
+        named = arguments.texts("names", names)
+        with self._resources.changing():
+            return wiring.remove_documents(self.config, named)
 
     # ---- what it holds
 
@@ -175,7 +192,8 @@ class Archive:
             >>> archive.status().passages
             1
         """
-        return self._store().status()
+        with self._resources.reading() as store:
+            return store.status()
 
     def documents(self) -> tuple[Document, ...]:
         """All documents by name, failed ones and duplicates too.
@@ -186,7 +204,8 @@ class Archive:
             >>> [(document.name, document.state) for document in archive.documents()]
             [('corpus/mill.txt', 'ready')]
         """
-        return self._store().documents()
+        with self._resources.reading() as store:
+            return store.documents()
 
     def read(self, document: str, page: int | None = None) -> DocumentText:
         """The stored text of a document, page by page, or of one page (1-based).
@@ -202,10 +221,13 @@ class Archive:
             >>> [page.text for page in archive.read("mill.txt")]
             ['The mill at Teme was built in 1887.']
         """
-        store = self._store()
-        found = store.document(document)
-        numbers = range(1, found.pages + 1) if page is None else [page]
-        return DocumentText(found, tuple(store.page(found.name, number) for number in numbers))
+        arguments.text("document", document)
+        if page is not None:
+            page = arguments.whole("page", page)
+        with self._resources.reading() as store:
+            found = store.document(document)
+            numbers = range(1, found.pages + 1) if page is None else [page]
+            return DocumentText(found, tuple(store.page(found.name, number) for number in numbers))
 
     def passages(self) -> Iterator[Passage]:
         """Every passage in the order of their ids, read a thousand at a time.
@@ -216,10 +238,12 @@ class Archive:
             >>> [passage.passage_id for passage in archive.passages()]
             ['P1']
         """
-        store = self._store()
-        ids = store.passage_ids()
+        with self._resources.reading() as store:
+            ids = store.passage_ids()
         for first in range(0, len(ids), _AT_ONCE):
-            yield from store.passages(ids[first : first + _AT_ONCE])
+            with self._resources.reading() as store:
+                found = store.passages(ids[first : first + _AT_ONCE])
+            yield from found
 
     def vectors(self) -> tuple[tuple[str, ...], Vectors]:
         """The ids of all passages, in order, and an array of their vectors, shape (n, d).
@@ -233,7 +257,8 @@ class Archive:
             >>> ids, vectors.shape
             (('P1',), (1, 256))
         """
-        return self._store().vectors()
+        with self._resources.reading() as store:
+            return store.vectors()
 
     def search(
         self,
@@ -263,11 +288,18 @@ class Archive:
         from docpager.retrieval.pages import result_page
         from docpager.retrieval.search import search
 
-        store = self._store()
-        if store.passage_count == 0:
-            raise NothingToDo(wiring.EMPTY)
-        ranking = search(store, self._embedder(), query, mode, document_glob=document)
-        return result_page(store, ranking, page, page_size)
+        arguments.text("query", query)
+        arguments.choice("mode", mode, get_args(SearchMode))
+        page = arguments.whole("page", page)
+        page_size = arguments.whole("page_size", page_size)
+        if document is not None:
+            arguments.text("document", document)
+        with self._resources.reading() as store:
+            if store.passage_count == 0:
+                raise NothingToDo(wiring.EMPTY)
+            embedder = self._resources.embedder()
+            ranking = search(store, embedder, query, mode, document_glob=document)
+            return result_page(store, ranking, page, page_size)
 
     # ---- questions
 
@@ -296,10 +328,22 @@ class Archive:
             ArchiveError: the archive is missing, locked or damaged.
             NothingToDo: the archive is empty.
             ModelError: the embedded model cannot be loaded.
+
+            >>> from docpager.testing import ScriptedChat, call
+            >>> quote = {"passage_id": "P1", "quote": "The mill at Teme was built in 1887."}
+            >>> chat = ScriptedChat([call("send_message", message="1887", citations=[quote])])
+            >>> with Archive(archive.config.archive, chat=chat) as scripted:
+            ...     answer = scripted.ask("When was the mill built?")
+            >>> answer.status, answer.answer, [cited.verified for cited in answer.citations]
+            ('answered', '1887', [True])
         """
-        runner = self._runner()
-        say(runner.introduction)
-        return runner.answer(question, watchers, functions).answer
+        arguments.text("question", question)
+        own = arguments.functions("functions", functions)
+        arguments.function("say", say)
+        watchers = arguments.traces("watchers", watchers)
+        with self._resources.answering() as runner:
+            say(runner.introduction)
+            return runner.answer(question, watchers, own).answer
 
     def batch(
         self,
@@ -321,14 +365,17 @@ class Archive:
 
         A question that has a result is not asked again, so a batch that was stopped resumes where
         it was. A fault at one question is its result; what stops all of them ends the batch and is
-        in the summary, and what is finished is kept.
+        in the summary, and what is finished is kept. Results of a chat model of your own depend on
+        its name, not on its code: change `model` with it.
 
         Args:
             grading: How a question passes; by default F1 of at least 0.6.
             selection: Which questions are asked.
             bounds: Limits on tokens, money and time of the whole; those of the settings are for
                 one question.
-            jobs: Questions at once; how many calls are in flight adapts to the endpoint.
+            jobs: Questions at once: by default 4, and 1 for the embedded model and for models of
+                your own, which are called from that many threads. How many calls are in flight
+                adapts to the endpoint.
             junit_xml: Written at the end, for CI servers.
             summary: Written at the end, as JSON.
             report: Written at the end, as one HTML file for people.
@@ -342,15 +389,24 @@ class Archive:
                 has changed, or a file cannot be written.
             NothingToDo: no question is selected, or the archive is empty.
             ArchiveError: the archive is missing, locked or damaged.
+
+            >>> questions = folder.with_name("questions.jsonl")
+            >>> _ = questions.write_text('{"question": "When was it built?", "expected": "1887"}')
+            >>> summary = archive.batch(questions, folder.with_name("results.jsonl"))
+            >>> summary.asked, summary.statuses, summary.mean.mean
+            (1, {'answered': 1}, 1.0)
         """
         from docpager import batch as batches
 
-        self._require_named_models()
-        paths = (junit_xml, summary, report)
-        reports = [None if path is None else Path(path) for path in paths]
+        files = {"junit_xml": junit_xml, "summary": summary, "report": report}
+        reports = [
+            None if path is None else arguments.path(name, path) for name, path in files.items()
+        ]
         return wiring.run_batch(
-            self.config,
-            wiring.BatchFiles(Path(questions), Path(results), *reports),
+            self._resources,
+            wiring.BatchFiles(
+                arguments.path("questions", questions), arguments.path("results", results), *reports
+            ),
             wiring.BatchOptions(
                 grading or batches.Grading(),
                 selection or batches.Selection(),
@@ -374,12 +430,32 @@ class Archive:
         Raises:
             UserError: a question is malformed, or no model is configured.
             NothingToDo: no question is selected.
+
+            >>> questions = folder.with_name("planned.jsonl")
+            >>> _ = questions.write_text('{"question": "When was it built?"}')
+            >>> estimate = archive.estimate(questions)
+            >>> estimate.questions, estimate.tokens.likely <= estimate.tokens.high
+            (1, True)
         """
-        self._require_named_models()
-        return wiring.estimate_batch(self.config, questions, results, selection=selection)
+        from docpager import batch as batches
+
+        return wiring.estimate_batch(
+            self.config,
+            self._resources.given,
+            arguments.path("questions", questions),
+            None if results is None else arguments.path("results", results),
+            selection=arguments.instance(
+                "selection", selection or batches.Selection(), batches.Selection
+            ),
+        )
 
     def traces(self) -> tuple[Run, ...]:
-        """The runs of which a trace is kept, the newest first; `Run.events` reads one."""
+        """The runs of which a trace is kept, the newest first; `Run.events` reads one.
+
+        >>> answer = archive.ask("When was the mill built?")
+        >>> answer.run_id in [run.run_id for run in archive.traces()]
+        True
+        """
         from docpager.agent.runs import list_runs
 
         return list_runs(wiring.run_folders(self.config))
@@ -390,39 +466,13 @@ class Archive:
         Raises:
             UserError: there is none, or there are several.
 
-            >>> [run.run_id for run in archive.traces()]
-            []
+            >>> answer = archive.ask("When was the mill built?")
+            >>> archive.trace(answer.run_id[:8]).events[-1]["status"]
+            'answered'
         """
         from docpager.agent.runs import find_run
 
-        return find_run(wiring.run_folders(self.config), run_id)
-
-    def _require_named_models(self) -> None:
-        """A batch is resumed by what its settings name, and objects have no name there."""
-        if self._given != wiring.GivenModels():
-            raise UserError(
-                "A batch needs models that the settings can name. Give `model` and `embedder` in "
-                "place of `chat` and `text_embedder`, or call `ask` for each question."
-            )
-
-    # ---- opened at first use
-
-    def _store(self) -> DuckDBReader:
-        if self._kept_store is None:
-            self._kept_store = self._opened.enter_context(wiring.open_store(self.config))
-        return self._kept_store
-
-    def _embedder(self) -> Embedder:
-        if self._kept_embedder is None:
-            identity = self._store().embedder_identity()
-            self._kept_embedder = self._given.matching(self.config, identity)
-        return self._kept_embedder
-
-    def _runner(self) -> QuestionRunner:
-        if self._kept_runner is None:
-            opening = wiring.open_runner(self.config, store=self._store(), given=self._given)
-            self._kept_runner = self._opened.enter_context(opening)
-        return self._kept_runner
+        return find_run(wiring.run_folders(self.config), arguments.text("run_id", run_id))
 
 
 _AT_ONCE = 1000
@@ -437,7 +487,7 @@ def _named_by(config: Config, given: wiring.GivenModels) -> Archive:
 
 
 def ingest_paths(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     *,
     config: Config | None = None,
     on_progress: wiring.IngestProgress | None = None,

@@ -160,6 +160,8 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _path(value: object) -> Path:
+    if "\0" in str(value):
+        raise ValueError("a path without a null character")
     try:
         return Path(value if isinstance(value, Path) else _file_name(value)).expanduser()
     except RuntimeError as error:
@@ -308,7 +310,9 @@ def load(
 ) -> Config:
     """The settings in force: `flags` (None = not given) over `environ` over `cwd`'s file.
 
-    Without `environ` and `cwd`, this process's own. Relative paths are taken from `cwd`.
+    Without `environ` and `cwd`, this process's own. Relative paths are taken from `cwd`. The
+    defaults of `cache_dir` and `state_dir` are those of this process, whatever `environ` holds;
+    DOCPAGER_CACHE_DIR and DOCPAGER_STATE_DIR move them.
 
     Raises:
         UserError: a value is impossible, a key unknown, or `docpager.toml` is not TOML.
@@ -417,7 +421,12 @@ def _unknown(name: str, place: str, allowed: Iterable[str]) -> str:
 
 
 def _folders() -> dict[str, object]:
-    """The user's cache and state folders by the rules of the system it runs on."""
+    """The user's cache and state folders by the rules of the system it runs on.
+
+    On Linux those are XDG's: a relative path in XDG_CACHE_HOME or XDG_STATE_HOME is ignored.
+    Source: XDG Base Directory Specification 0.8, "All paths set in these environment variables
+    must be absolute".
+    """
     cache = platformdirs.user_cache_path("docpager", appauthor=False)
     state = platformdirs.user_state_path("docpager", appauthor=False)
     return {"cache_dir": cache, "state_dir": state}

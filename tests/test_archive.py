@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ import pytest
 import docpager
 from docpager.agent.functions import own_functions
 from docpager.errors import FunctionError
+from docpager.messages import AssistantMessage, ChatRequest
+from docpager.protocols import Vectors
 from docpager.testing import (
     HashEmbedder,
     LoopbackReply,
@@ -101,11 +105,11 @@ def test_a_closed_archive_lets_another_process_write_and_can_be_used_again(
 
 
 def test_many_searches_read_the_store_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from docpager import wiring
+    from docpager.wiring import resources
 
     opened = []
-    really = wiring.open_store
-    monkeypatch.setattr(wiring, "open_store", lambda config: opened.append(1) or really(config))
+    really = resources.open_store
+    monkeypatch.setattr(resources, "open_store", lambda config: opened.append(1) or really(config))
     with docpager.Archive(path) as archive:
         first = archive.search("mill")
         assert all(archive.search("mill") == first for _ in range(5))
@@ -185,6 +189,30 @@ def test_a_function_of_ones_own_is_offered_called_and_its_faults_go_back(path: P
     assert "pressure" not in str(last.body["tools"])
 
 
+def broken(pump: str) -> str:
+    """The pressure of a pump as measured now.
+
+    Args:
+        pump: its name
+    """
+    raise LookupError(f"no {pump}: " + "long " * 200)
+
+
+def test_what_a_function_of_ones_own_raises_is_traced_whole(path: Path) -> None:
+    chat = ScriptedChat([call("broken", pump="P8"), call("broken"), answering])
+    with docpager.Archive(path, chat=chat) as archive:
+        answer = archive.ask("When was the mill built?", functions=[broken])
+        events = archive.trace(answer.run_id).events
+    assert answer.status == "answered"
+    told = [event["text"] for event in events if event.get("name") == "broken" and "text" in event]
+    assert str(told[0]).startswith("Failed: it ended in LookupError: no P8: long")
+    assert len(str(told[0])) < 400 and "pump" in str(told[1])
+    [fault] = [event for event in events if event["event"] == "function_error"]
+    assert (fault["name"], fault["type"]) == ("broken", "LookupError")
+    assert fault["error"] == "no P8: " + "long " * 200
+    assert 'raise LookupError(f"no {pump}' in str(fault["traceback"])
+
+
 def test_a_function_of_ones_own_is_described_by_its_signature() -> None:
     [function] = own_functions([pressure])
     assert function.spec.description == "The pressure of a pump as measured now."
@@ -260,13 +288,125 @@ def test_a_model_of_ones_own_answers(path: Path, tmp_path: Path) -> None:
         assert archive.ask("When was the mill built?").answer == "1887"
     assert (answer.status, answer.model, answer.tool_mode) == ("answered", "ScriptedChat", "tools")
     assert len(chat.requests) == 1
-    with docpager.Archive(path, chat=chat, model="mine", max_cost=1.0) as archive:
-        with pytest.raises(docpager.UserError, match="mine"):
-            archive.ask("When was the mill built?")
-        with pytest.raises(docpager.UserError, match="batch"):
-            archive.batch(tmp_path / "q.jsonl", tmp_path / "r.jsonl")
-        with pytest.raises(docpager.UserError, match="batch"):
-            archive.estimate(tmp_path / "q.jsonl")
+    with (
+        docpager.Archive(path, chat=chat, model="mine", max_cost=1.0) as archive,
+        pytest.raises(docpager.UserError, match="mine"),
+    ):
+        archive.ask("When was the mill built?")
+
+
+class Counting(HashEmbedder):
+    """Counts how many texts it embeds, and is slow enough for threads to meet."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.embedded: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.embedded += texts
+        return super().embed(texts)
+
+
+def answering(request: ChatRequest) -> AssistantMessage:
+    """Cites what every question finds first."""
+    assert any(TEXTS["mill.txt"] in message.text for message in request.messages)
+    quote: JSONValue = {"passage_id": "P2", "quote": TEXTS["mill.txt"]}
+    return call("send_message", message="1887", citations=[quote], not_found=False)
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "q.jsonl"
+    lines = [
+        json.dumps({"id": f"q{n}", "question": f"When was mill {n} built?", "expected": "1887"})
+        for n in range(6)
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("jobs", [None, 3])
+def test_a_batch_asks_models_of_ones_own(
+    tmp_path: Path, corpus: Path, questions: Path, jobs: int | None
+) -> None:
+    chat, embedder, said = ScriptedChat(answering), Counting(), list[str]()
+    results, path = tmp_path / "r.jsonl", tmp_path / "own.duckdb"
+    with docpager.Archive(path, chat=chat, text_embedder=embedder, model="mine-1") as archive:
+        archive.ingest([corpus])
+        assert archive.estimate(questions).questions == 6
+        summary = archive.batch(questions, results, jobs=jobs, say=said.append)
+        assert (summary.asked, summary.groups["all"].passed) == (6, 6)
+        assert sum("When was mill" in text for text in embedder.embedded) == 6
+        again = archive.batch(questions, results, jobs=jobs)
+        assert (again.asked, again.groups["all"].passed) == (0, 6)
+    [notice] = [text for text in said if "code" in text]
+    assert "mine-1" in notice and "redo" in notice
+    with (
+        docpager.Archive(path, chat=chat, text_embedder=embedder, model="mine-2") as archive,
+        pytest.raises(docpager.UserError, match="another model"),
+    ):
+        archive.batch(questions, results)
+
+
+def test_models_of_ones_own_are_asked_by_one_thread_unless_jobs_says_otherwise(
+    path: Path, tmp_path: Path, questions: Path
+) -> None:
+    inside, most = [0], [0]
+
+    def slow(request: ChatRequest) -> AssistantMessage:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.05)
+        inside[0] -= 1
+        return answering(request)
+
+    with docpager.Archive(path, chat=ScriptedChat(slow)) as archive:
+        archive.batch(questions, tmp_path / "r1.jsonl")
+        assert most == [1]
+        archive.batch(questions, tmp_path / "r2.jsonl", jobs=4)
+        assert most[0] > 1
+
+
+def test_one_embedder_is_made_for_searches_questions_and_batches(
+    path: Path, tmp_path: Path, questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from docpager.models import embedders
+
+    made: list[int] = []
+
+    class Made(embedders.StaticEmbedder):
+        def __init__(self) -> None:
+            made.append(1)
+
+    monkeypatch.setattr(embedders, "StaticEmbedder", Made)
+    cache = tmp_path / "calls.jsonl"
+    with docpager.Archive(path, chat=ScriptedChat(answering), cache=cache) as archive:
+        archive.search("mill")
+        archive.ask("When was the mill built?")
+        seen: list[int] = []
+        archive.batch(
+            questions,
+            tmp_path / "r.jsonl",
+            on_result=lambda *_: seen.append(len(archive.search("ferry"))),
+        )
+        archive.ask("When was the mill built?")
+    assert made == [1] and seen == [2] * 6
+
+
+def test_a_question_keeps_the_archive_open(path: Path, corpus: Path) -> None:
+    refused: list[str] = []
+
+    def meddling(request: ChatRequest) -> AssistantMessage:
+        for change in (archive.close, lambda: archive.ingest([corpus])):
+            with pytest.raises(docpager.ArchiveLocked, match="Wait until") as caught:
+                change()
+            refused.append(str(caught.value))
+        return answering(request)
+
+    archive = docpager.Archive(path, chat=ScriptedChat(meddling))
+    with archive:
+        assert archive.ask("When was the mill built?").status == "answered"
+    assert len(refused) == 2
 
 
 def test_an_embedder_of_ones_own_makes_the_vectors_and_is_needed_again(

@@ -192,3 +192,21 @@ def test_the_users_folders_follow_the_system(
         assert (config.cache_dir, config.state_dir) == (Path("/c/docpager"), Path("/s/docpager"))
     moved = load({}, {"DOCPAGER_CACHE_DIR": "/elsewhere"}, tmp_path)
     assert moved.cache_dir == Path("/elsewhere")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG's variables are those of Linux")
+def test_the_users_folders_are_absolute_and_those_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/h")
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, "relative")
+    at_home = (Path("/h/.cache/docpager"), Path("/h/.local/state/docpager"))
+    config = load({}, {}, tmp_path)
+    assert (config.cache_dir, config.state_dir) == at_home
+    others = {"HOME": "/other", "XDG_CACHE_HOME": "/c", "XDG_STATE_HOME": "/s"}
+    config = load({}, others, tmp_path)
+    assert (config.cache_dir, config.state_dir) == at_home
+    moved = {"DOCPAGER_CACHE_DIR": "here", "DOCPAGER_STATE_DIR": "/there"}
+    config = load({}, others | moved, tmp_path)
+    assert (config.cache_dir, config.state_dir) == (tmp_path / "here", Path("/there"))

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import docpager
+from docpager.testing import ScriptedChat, call
+from docpager.types import JSONValue
 
 HEAVY = (
     "duckdb",
@@ -38,19 +40,37 @@ WITH_EXAMPLES = sorted(
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[docpager.Archive]:
-    folder = tmp_path_factory.mktemp("examples") / "corpus"
-    folder.mkdir()
-    (folder / "mill.txt").write_text("The mill at Teme was built in 1887.", encoding="utf-8")
-    with docpager.Archive(folder.with_name("mill.duckdb")) as opened:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("examples") / "corpus"
+    made.mkdir()
+    (made / "mill.txt").write_text("The mill at Teme was built in 1887.", encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def archive(folder: Path) -> Iterator[docpager.Archive]:
+    quote: JSONValue = {"passage_id": "P1", "quote": "The mill at Teme was built in 1887."}
+    chat = ScriptedChat(lambda _: call("send_message", message="1887", citations=[quote]))
+    with docpager.Archive(folder.with_name("mill.duckdb"), chat=chat) as opened:
         opened.ingest([folder])
         yield opened
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_the_examples_in_docstrings_hold(name: str, archive: docpager.Archive) -> None:
-    tried = doctest.testmod(importlib.import_module(name), extraglobs={"archive": archive})
+def test_the_examples_in_docstrings_hold(
+    name: str, archive: docpager.Archive, folder: Path
+) -> None:
+    given = {"archive": archive, "folder": folder}
+    tried = doctest.testmod(importlib.import_module(name), extraglobs=given)
     assert tried.attempted and not tried.failed
+
+
+CALLS = {name for name in vars(docpager.Archive) if not name.startswith("_")} - {"close"}
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_every_call_on_an_archive_has_an_example(name: str) -> None:
+    assert ">>> " in getattr(docpager.Archive, name).__doc__
 
 
 def loaded_by(code: str) -> set[str]:

@@ -19,7 +19,7 @@ def test_the_tour_runs_and_shows_what_it_says(
     (tmp_path / "sample_docs").symlink_to(ROOT / "sample_docs")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "tour"}
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     for block in BLOCKS:
         exec(compile(block, "docs/python.md", "exec"), names)
     printed = capsys.readouterr().out
@@ -28,5 +28,6 @@ def test_the_tour_runs_and_shows_what_it_says(
         "not_found tide",
         "['Thornsand: 2.4 m at 9:00']",
         "letters 26",
+        "speed answered\n1 asked, {'answered': 1}",
     ):
         assert said in printed

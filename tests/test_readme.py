@@ -56,7 +56,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("LANG", "LD_LIBRARY_PATH") if name in os.environ}
+    names = ("LANG", "LD_LIBRARY_PATH", "PYTHONPATH")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     binaries = str(Path(sys.executable).parent)
     return {**kept, "HOME": str(folder), "PATH": f"{binaries}:/usr/bin:/bin"}
 

@@ -9,6 +9,7 @@ answers, refused early endings) is decided here.
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,13 +17,14 @@ from docpager.agent.archival import ArchivalMemory
 from docpager.agent.citations import CitationChecker
 from docpager.agent.executor import Executor
 from docpager.agent.functions import (
+    CallerFunctionError,
     Function,
     MemoryFunctions,
     function_specs,
     functions_of,
 )
 from docpager.agent.trace import Trace
-from docpager.errors import BudgetReached, Limit, ModelError, UserError
+from docpager.errors import BudgetReached, FunctionError, Limit, ModelError, UserError
 from docpager.function_results import (
     DocumentPage,
     FunctionResult,
@@ -126,6 +128,7 @@ class Agent:
             queue_manager=self._manager,
             refusal_of=self._refusal_of,
             on_shown=self._on_shown,
+            on_failed=self._on_failed,
         )
         self._citations = CitationChecker(store, session.shown)
 
@@ -338,6 +341,19 @@ class Agent:
         self._session.mark_shown(passage_ids(result))
         if isinstance(result, SearchPage | DocumentPage):
             self._pages.update((page, None) for page in result.pages)
+
+    def _on_failed(self, name: str, error: FunctionError) -> None:
+        """Trace what a function of the caller's raised: the model sees the start of it at most."""
+        cause = error.__cause__
+        if isinstance(error, CallerFunctionError) and cause is not None:
+            self._trace.event(
+                "function_error",
+                step=self._progress.calls,
+                name=name,
+                type=type(cause).__name__,
+                error=str(cause),
+                traceback="".join(traceback.format_exception(cause)),
+            )
 
     def _on_flush(self, flush: Flush) -> None:
         self._session.keep_summary(flush.summary)

@@ -44,7 +44,7 @@ class Executor:
     """Runs the calls of a reply in order within the space that is free.
 
     `refusal_of` may refuse an answer, with a reason for the model; `on_shown` is called with every
-    result that is delivered.
+    result that is delivered, `on_failed` with a call's name and its error.
     """
 
     def __init__(
@@ -54,11 +54,13 @@ class Executor:
         queue_manager: QueueManager,
         refusal_of: Callable[[ProposedAnswer], str | None],
         on_shown: Callable[[FunctionResult], None],
+        on_failed: Callable[[str, FunctionError], None],
     ) -> None:
         self._functions = functions
         self._manager = queue_manager
         self._refusal_of = refusal_of
         self._on_shown = on_shown
+        self._on_failed = on_failed
         self._shown_calls: dict[str, tuple[str, FunctionResult]] = {}
 
     def run(self, reply: AssistantMessage) -> Execution:
@@ -84,6 +86,7 @@ class Executor:
         try:
             return self._executed(call, pending, first=first)
         except FunctionError as error:
+            self._on_failed(call.name, error)
             text = rendered(Failure(str(error)))
             cut = self._manager.budget.counter.cut(text, _LONGEST_FAILURE)
             return Failure(cut.removeprefix("Failed: ")), True

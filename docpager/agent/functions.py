@@ -77,6 +77,10 @@ class Function:
         return {name: getattr(checked, name) for name in type(checked).model_fields}
 
 
+class CallerFunctionError(FunctionError):
+    """A function of the caller's own raised something else; that is its `__cause__`."""
+
+
 class MemoryFunctions:
     """The functions over one session's memory; each docstring's first line is its description."""
 
@@ -267,7 +271,7 @@ def _shown_as_data(call: Callable[..., str], **arguments: Any) -> FunctionResult
         raise
     except Exception as error:  # the caller's own code; the model can try otherwise
         kind = type(error).__name__
-        raise FunctionError(f"it ended in {kind}: {error}. Try other arguments.") from error
+        raise CallerFunctionError(f"it ended in {kind}: {error}. Try other arguments.") from error
 
 
 @cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,8 +42,11 @@ class Run:
 
 
 def list_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
-    """The runs kept in any of `folders`, the newest first; a missing folder holds none."""
-    runs = [_run(path) for folder in folders for path in folder.glob("*.jsonl*")]
+    """The runs kept in any of `folders`, the newest first; a missing folder holds none.
+
+    Nor does one that may not be read: its runs are those of another user.
+    """
+    runs = [run for folder in folders for run in _runs_in(folder)]
     return tuple(sorted(runs, key=lambda run: (run.at, run.run_id), reverse=True))
 
 
@@ -78,6 +82,17 @@ def _read(path: Path) -> tuple[Event, ...]:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     events = [_event(line) for line in lines]
     return tuple(event for event in events if event is not None)
+
+
+def _runs_in(folder: Path) -> Iterator[Run]:
+    try:
+        paths = [*folder.glob("*.jsonl*")]
+    except PermissionError:
+        return
+    for path in paths:
+        # A run that ends is renamed, and an old one deleted, by whoever asks at the same time.
+        with suppress(FileNotFoundError):
+            yield _run(path)
 
 
 def _run(path: Path) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from docpager.errors import Limit
+from docpager.errors import Limit, UserError
 from docpager.protocols import Clock
 from docpager.types import Usage
 
@@ -23,6 +23,20 @@ class BatchLimits:
     """Tokens that a question is estimated to take, until one is finished."""
     question_cost: float = 0.0
     """USD, likewise."""
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that leaves no room for anything.
+
+        Raises:
+            UserError: one is not a number above 0.
+        """
+        for name in ("max_tokens", "max_cost", "seconds"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not value > 0:
+                raise UserError(f"{name} must be a number above 0, not {value!r}. Correct it.")
 
 
 class SpendingLimit(Protocol):

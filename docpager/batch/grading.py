@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from docpager.batch.metrics import (
+    METRICS,
     Metric,
     best,
     contains,
@@ -16,6 +17,7 @@ from docpager.batch.metrics import (
 )
 from docpager.batch.questions import Question
 from docpager.batch.result import GivenQuestion, Result, Scores
+from docpager.errors import UserError
 from docpager.types import Answer, PageRef
 
 _WITH_TEXT = ("answered", "unsupported")
@@ -32,6 +34,26 @@ class Grading:
     """The lowest score by `metric` with which a question passes."""
     fail_under: float | None = None
     """The lowest mean with which the batch passes."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no question could be graded by.
+
+        Raises:
+            UserError: the metric is unknown, or a threshold is no number from 0 to 1.
+        """
+        if self.metric not in METRICS:
+            raise UserError(
+                f"metric must be one of {', '.join(METRICS)}, not {self.metric!r}. Correct it."
+            )
+        _require_share("pass_at", self.pass_at)
+        if self.fail_under is not None:
+            _require_share("fail_under", self.fail_under)
+
+
+def _require_share(name: str, value: float) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise UserError(f"{name} must be a number from 0 to 1, not {value!r}. Correct it.")
 
 
 def graded(result: Result, question: Question, grading: Grading) -> Result:

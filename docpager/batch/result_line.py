@@ -203,5 +203,13 @@ def _answer(read: _Line) -> Answer:
 def _scores(given: dict[str, bool | float | None]) -> Scores:
     """The scores on a line; a metric that is missing is None."""
     passed = given.get("passed")
-    values: dict[str, Any] = {metric: given.get(metric) for metric in METRICS}
-    return Scores(**{**values, "passed": passed if isinstance(passed, bool) else None})
+    return Scores(
+        exact_match=given.get("exact_match"),
+        f1=given.get("f1"),
+        contains=given.get("contains"),
+        document_recall=given.get("document_recall"),
+        page_recall=given.get("page_recall"),
+        read_recall=given.get("read_recall"),
+        citation_precision=given.get("citation_precision"),
+        passed=passed if isinstance(passed, bool) else None,
+    )

@@ -84,8 +84,8 @@ class ResultsFile:
         self.path = path
         self.entries: dict[str, Entry] = {}
         self._target = Path(os.path.realpath(path))
-        _require_rewritable(path, self._target)
         try:
+            _require_rewritable(path, self._target)
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:

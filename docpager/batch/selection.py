@@ -26,6 +26,15 @@ class Selection:
     redo: bool = False
     """Also questions that have an answer."""
 
+    def __post_init__(self) -> None:
+        """Refuse one text in the place of several: it would be taken for its letters.
+
+        Raises:
+            UserError: `tags` are not several texts.
+        """
+        if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
+            raise UserError(f"tags must be several texts, not {self.tags!r}. Correct it.")
+
     def has(self, question: Question) -> bool:
         """Whether the question has one of `tags`; True if there are none."""
         return not self.tags or not frozenset(self.tags).isdisjoint(question.tags)

@@ -104,8 +104,12 @@ def batch(config: Config, questions: str, output: str | None, **options: Any) ->
         raise UserError("No file for the results is named. Name one with -o.")
     interrupt = Interrupt()
     shown = config.progress and not config.quiet and not config.json
-    with _interrupts(interrupt), render.BatchProgress(shown, config.verbose) as progress:
-        summary = Archive(config=config).batch(
+    with (
+        _interrupts(interrupt),
+        render.BatchProgress(shown, config.verbose) as progress,
+        Archive(config=config) as archive,
+    ):
+        summary = archive.batch(
             questions,
             output,
             grading=Grading(options["metric"], options["pass_at"], options["fail_under"]),

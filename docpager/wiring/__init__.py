@@ -13,12 +13,7 @@ from docpager.wiring.chats import (
     model_name,
     open_model,
 )
-from docpager.wiring.embedders import (
-    GivenModels,
-    check_same_model,
-    matching_embedder,
-    probed_identity,
-)
+from docpager.wiring.embedders import check_same_model, matching_embedder, probed_identity
 from docpager.wiring.endpoints import (
     EMBEDDED,
     is_embedded,
@@ -27,9 +22,10 @@ from docpager.wiring.endpoints import (
     price_of,
     required_price,
 )
+from docpager.wiring.given import GivenModels
 from docpager.wiring.ingests import IngestProgress, RecognitionProgress, ingest_into, worker_count
-from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner, silent
-from docpager.wiring.runner import QuestionRunner, SharedLimits
+from docpager.wiring.questions import Say, silent
+from docpager.wiring.resources import Resources
 from docpager.wiring.stores import (
     EMPTY,
     open_store,
@@ -48,26 +44,22 @@ __all__ = [
     "GivenModels",
     "IngestProgress",
     "OpenModel",
-    "QuestionRunner",
     "RecognitionProgress",
+    "Resources",
     "Say",
-    "SharedLimits",
     "check_same_model",
-    "drop_runs",
     "estimate_batch",
     "greet",
     "in_mode",
     "ingest_into",
     "is_embedded",
     "known_window",
-    "load_ahead",
     "make_counter",
     "make_endpoint",
     "matching_embedder",
     "model_name",
     "obtain_weights",
     "open_model",
-    "open_runner",
     "open_store",
     "price_of",
     "probed_identity",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,9 +15,12 @@ from typing import TYPE_CHECKING
 from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import NothingToDo, UserError
-from docpager.wiring.chats import UNKNOWN_WINDOW, known_window, model_name
+from docpager.wiring import arguments
+from docpager.wiring.chats import UNKNOWN_WINDOW, known_window
 from docpager.wiring.endpoints import is_embedded, price_of, required_price
-from docpager.wiring.questions import Say, drop_runs, load_ahead, open_runner
+from docpager.wiring.given import GivenModels
+from docpager.wiring.questions import Say, drop_runs, load_ahead
+from docpager.wiring.resources import Resources
 from docpager.wiring.runner import SharedLimits, question_limits
 
 if TYPE_CHECKING:
@@ -27,13 +31,17 @@ if TYPE_CHECKING:
     from docpager.batch.questions import Question
     from docpager.batch.result import Result
     from docpager.batch.results import ResultsFile
-    from docpager.batch.run import BatchEnd, Hooks, Interrupt, OnResult
+    from docpager.batch.run import BatchEnd, Interrupt, OnResult
     from docpager.batch.selection import Selection
     from docpager.batch.summary import BatchSummary
+    from docpager.protocols import Clock
     from docpager.wiring.runner import QuestionRunner
 
 JOBS = 4
-"""Questions at once; the embedded model answers one at a time."""
+"""Questions at once; the embedded model, and models of the caller's own, answer one at a time."""
+
+MOST_JOBS = 256
+"""Each is a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,38 +89,70 @@ class BatchOptions:
     on_result: OnResult
     interrupt: Interrupt
 
+    def __post_init__(self) -> None:
+        """Refuse what is of another type, before anything is asked.
 
-def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> BatchSummary:
+        Raises:
+            UserError: an option is; the message says what it must be.
+        """
+        from docpager import batch
+
+        arguments.instance("grading", self.grading, batch.Grading)
+        arguments.instance("selection", self.selection, batch.Selection)
+        arguments.instance("bounds", self.limits, batch.BatchLimits)
+        arguments.instance("interrupt", self.interrupt, batch.Interrupt)
+        for name, called in (("say", self.say), ("on_result", self.on_result)):
+            arguments.function(name, called)
+        if self.jobs is not None:
+            arguments.whole("jobs", self.jobs, 1, MOST_JOBS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What the steps of one batch share."""
+
+    config: Config
+    given: GivenModels
+    options: BatchOptions
+    clock: Clock
+
+    @property
+    def jobs(self) -> int:
+        """Questions at once; a model of the caller's own need not be safe for threads."""
+        given = self.given
+        own = given.chat is not None or given.embedder is not None
+        alone = own or is_embedded(given.model_name(self.config))
+        return self.options.jobs or (1 if alone else JOBS)
+
+
+def run_batch(resources: Resources, files: BatchFiles, options: BatchOptions) -> BatchSummary:
     """Answer a file of questions; see `Archive.batch`."""
     from docpager.batch.finished import FinishedBatch
     from docpager.batch.questions import read_questions
     from docpager.batch.results import ResultsFile
-    from docpager.batch.selection import open_questions, select, unasked_notice
+    from docpager.batch.selection import open_questions, select
 
     # With a session, answers would depend on the order of the questions.
-    config = replace(config, session=None, trace=None)
-    clock = SystemClock()
-    began = clock.monotonic()
+    config = replace(resources.config, session=None, trace=None)
+    batch = _Batch(config, resources.given, options, SystemClock())
+    began = batch.clock.monotonic()
     questions = read_questions(files.questions)
     if options.limits.max_cost is not None:
-        required_price(config, model_name(config), "--max-cost")
+        required_price(config, batch.given.model_name(config), "--max-cost")
     check_files(config, files)
-    shared = _shared_limits(config, options, clock, began)
+    shared = _shared_limits(batch, began)
     with ExitStack() as opened:
         results = opened.enter_context(ResultsFile(files.results))
         if open_questions(questions, results, options.selection, question_limits(config)):
-            load_ahead(config)
-        runner = opened.enter_context(open_runner(config, shared))
+            load_ahead(config, batch.given)
+        runner = opened.enter_context(resources.answering_batch(config, shared))
         chosen, asked = select(questions, results, options.selection, runner)
         _require_questions(chosen, options.selection)
-        options.say(runner.introduction)
-        notice = unasked_notice(questions, results)
-        if notice is not None:
-            options.say(notice)
-        end = _ask(config, asked, results, runner, shared, options)
+        _introduce(batch, questions, results, runner)
+        end = _ask(batch, asked, results, runner, shared)
         _rewrite(questions, results, options.grading)
         summary = _summary(chosen, results, options.grading, end)
-        summary = _with_traffic(summary, shared, clock.monotonic() - began)
+        summary = _with_traffic(summary, shared, batch.clock.monotonic() - began)
         finished = FinishedBatch(
             chosen, results.get, summary, runner.runs, runner.cited_text, end.failed, end.not_asked
         )
@@ -124,29 +164,27 @@ def run_batch(config: Config, files: BatchFiles, options: BatchOptions) -> Batch
 
 def estimate_batch(
     config: Config,
-    questions: str | Path,
-    results: str | Path | None,
+    given: GivenModels,
+    questions: Path,
+    results: Path | None,
     *,
-    selection: Selection | None,
+    selection: Selection,
 ) -> Estimate:
     """Estimate what the questions without a result take; see `Archive.estimate`."""
     from docpager.batch.questions import read_questions
     from docpager.batch.results import Entry, read_results
-    from docpager.batch.selection import Selection
 
-    selection = selection or Selection()
-    chosen = [one for one in read_questions(Path(questions)) if selection.has(one)]
+    chosen = [one for one in read_questions(questions) if selection.has(one)]
     if not chosen:
         raise NothingToDo(f"No question has the tag {' or '.join(selection.tags)}.")
-    path = Path(results) if results is not None else None
-    found = read_results(path) if path is not None and path.exists() else {}
+    found = read_results(results) if results is not None and _mode(results) else {}
     limits = question_limits(config)
     done = [
         found[one.id]
         for one in chosen
         if one.id in found and not selection.opens(Entry.of(found[one.id]), limits)
     ]
-    return _estimate(config, len(chosen) - len(done), done)
+    return _estimate(config, given, len(chosen) - len(done), done)
 
 
 # -- before ---------------------------------------------------------------------------------------
@@ -161,26 +199,20 @@ def check_files(config: Config, files: BatchFiles) -> None:
             _require_writable(path)
 
 
-def _shared_limits(
-    config: Config, options: BatchOptions, clock: SystemClock, began: float
-) -> SharedLimits:
+def _shared_limits(batch: _Batch, began: float) -> SharedLimits:
     from docpager.models.budget import SharedBudget
     from docpager.models.throttle import Throttle
 
-    name, limits = model_name(config), options.limits
-    price = price_of(config, name)
+    limits, interrupt = batch.options.limits, batch.options.interrupt
+    price = price_of(batch.config, batch.given.model_name(batch.config))
     throttle = Throttle(
-        _jobs(config, options),
-        clock,
+        batch.jobs,
+        batch.clock,
         ends_at=began + (limits.seconds or math.inf),
-        interrupted=lambda: options.interrupt.count > 0,
+        interrupted=lambda: interrupt.count > 0,
     )
     budget = SharedBudget(price, max_tokens=limits.max_tokens, max_cost=limits.max_cost)
     return SharedLimits(throttle, budget)
-
-
-def _jobs(config: Config, options: BatchOptions) -> int:
-    return options.jobs or (1 if is_embedded(model_name(config)) else JOBS)
 
 
 def _require_questions(chosen: Sequence[Question], selection: Selection) -> None:
@@ -195,7 +227,10 @@ def _require_apart(files: Mapping[str, Path | None]) -> None:
     """
     seen: dict[str, str] = {}
     for name, given in files.items():
-        if given is None or (given.exists() and not given.is_file()):
+        if given is None:
+            continue
+        mode = _mode(given)
+        if mode and not stat.S_ISREG(mode):
             continue
         identity = _identity(given)
         if identity in seen:
@@ -204,6 +239,14 @@ def _require_apart(files: Mapping[str, Path | None]) -> None:
                 "of them; nothing was asked."
             )
         seen[identity] = name
+
+
+def _mode(path: Path) -> int:
+    """What kind of file it is, as `stat` says; 0 where there is none, or it cannot be reached."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
 
 
 def _identity(path: Path) -> str:
@@ -217,8 +260,8 @@ def _identity(path: Path) -> str:
 
 def _require_writable(path: Path) -> None:
     """Refuse a report that cannot be written; a file that was not there is not left behind."""
-    existed = path.exists()
-    if existed and not path.is_file() and not path.is_dir():
+    mode = _mode(path)
+    if mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         return  # whoever reads from a pipe would take its closing for the end
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -227,65 +270,82 @@ def _require_writable(path: Path) -> None:
         raise UserError(
             f"{path} cannot be written ({error.strerror}). Name another file."
         ) from error
-    if not existed:
+    if not mode:
         path.resolve().unlink()  # of a dangling link, what it points to
 
 
 # -- asking ---------------------------------------------------------------------------------------
 
 
+def _introduce(
+    batch: _Batch, questions: Sequence[Question], results: ResultsFile, runner: QuestionRunner
+) -> None:
+    """Say which model answers, and what the results cannot tell."""
+    from docpager.batch.selection import unasked_notice
+
+    say = batch.options.say
+    say(runner.introduction)
+    if batch.given.chat is not None:
+        say(
+            f"Results depend on the name of your chat model, {runner.info.model}, and not on its "
+            "code. When that changes, give it another `model` name, or ask again with `redo`."
+        )
+    notice = unasked_notice(questions, results)
+    if notice is not None:
+        say(notice)
+
+
 def _ask(
-    config: Config,
+    batch: _Batch,
     questions: Sequence[Question],
     results: ResultsFile,
     runner: QuestionRunner,
     shared: SharedLimits,
-    options: BatchOptions,
 ) -> BatchEnd:
     from docpager.batch.allowance import Allowance
     from docpager.batch.recorder import Recorder
-    from docpager.batch.run import Scheduler
+    from docpager.batch.run import Hooks, Scheduler
     from docpager.batch.workers import Workers
 
-    clock = SystemClock()
-    limits = _with_estimate(options.limits, config, len(questions))
+    options, clock = batch.options, batch.clock
     scheduler = Scheduler(
         questions,
         Workers(runner, clock),
         Recorder(results, runner, options.grading),
-        Allowance(limits, shared.budget, clock),
-        _hooks(options, lambda: shared.throttle.refusal),
-        _jobs(config, options),
+        Allowance(_with_estimate(batch, len(questions)), shared.budget, clock),
+        Hooks(options.interrupt, lambda: shared.throttle.refusal, options.on_result),
+        batch.jobs,
     )
     return scheduler.run()
 
 
-def _hooks(options: BatchOptions, refused: Callable[[], str | None]) -> Hooks:
-    from docpager.batch.run import Hooks
-
-    return Hooks(options.interrupt, refused, options.on_result)
-
-
-def _estimate(config: Config, count: int, done: Sequence[Result]) -> Estimate:
+def _estimate(config: Config, given: GivenModels, count: int, done: Sequence[Result]) -> Estimate:
     from docpager.batch.estimate import estimate
 
-    name = model_name(config)
-    embedded = is_embedded(name)
+    name = given.model_name(config)
+    tool_mode, window = config.tool_mode, config.context_window
+    if given.chat is None:
+        window = window or known_window(name)
+        if tool_mode == "auto" and is_embedded(name):
+            tool_mode = "guided"
+    elif tool_mode == "auto":
+        tool_mode = given.chat.tool_mode
     return estimate(
         count,
         done=[(result.answer.steps, result.answer.usage) for result in done],
-        window=config.context_window or known_window(name) or UNKNOWN_WINDOW,
-        tool_mode="guided" if embedded and config.tool_mode == "auto" else config.tool_mode,
+        window=window or UNKNOWN_WINDOW,
+        tool_mode=tool_mode,
         max_steps=config.max_steps,
         price=price_of(config, name),
     )
 
 
-def _with_estimate(limits: BatchLimits, config: Config, count: int) -> BatchLimits:
+def _with_estimate(batch: _Batch, count: int) -> BatchLimits:
     """The limits with the estimate for one question, used until one is finished."""
+    limits = batch.options.limits
     if not count:
         return limits
-    found = _estimate(config, 1, [])
+    found = _estimate(batch.config, batch.given, 1, [])
     cost = found.cost_usd.likely if found.cost_usd else 0.0
     return replace(limits, question_tokens=found.tokens.likely, question_cost=cost)
 

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, assert_never
 
 from docpager.clocks import SystemClock
 from docpager.config import Config
-from docpager.errors import BudgetReached, ModelError, UserError
-from docpager.messages import ChatReply, ChatRequest, ModelInfo, UserMessage
+from docpager.errors import BudgetReached, DocpagerError, ModelError, UserError
+from docpager.messages import (
+    AssistantMessage,
+    ChatReply,
+    ChatRequest,
+    ModelInfo,
+    UserMessage,
+)
 from docpager.types import ToolMode, Usage
 from docpager.wiring.endpoints import (
     EMBEDDED,
@@ -65,7 +71,7 @@ class OpenModel:
 
 
 class GivenChat:
-    """A chat model of the caller's own, in the place of one on the wire."""
+    """A chat model of the caller's own, in the place of one on the wire; its faults are errors."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
@@ -76,12 +82,28 @@ class GivenChat:
         return self._chat.tool_mode
 
     def prompt_tokens(self, request: ChatRequest) -> int:
-        """Tokens as the chat counts them."""
-        return self._chat.prompt_tokens(request)
+        """Tokens as the chat counts them.
+
+        Raises:
+            ModelError: it fails, or gives no number.
+        """
+        with own_faults(self._chat, "prompt_tokens"):
+            tokens = self._chat.prompt_tokens(request)
+        if not isinstance(tokens, int) or tokens < 0:
+            raise _unfit(self._chat, "prompt_tokens", "a whole number of at least 0", tokens)
+        return tokens
 
     def complete(self, request: ChatRequest) -> ChatReply:
-        """The reply of the chat."""
-        return self._chat.complete(request)
+        """The reply of the chat.
+
+        Raises:
+            ModelError: it fails, or gives no reply.
+        """
+        with own_faults(self._chat, "complete"):
+            reply = self._chat.complete(request)
+        if not isinstance(reply, ChatReply) or not isinstance(reply.message, AssistantMessage):
+            raise _unfit(self._chat, "complete", "a ChatReply of an AssistantMessage", reply)
+        return reply
 
     def for_run(self, _on_wait: OnWait, _time_left: TimeLeft | None = None) -> GivenChat:
         """Itself: it keeps nothing of a run."""
@@ -89,6 +111,28 @@ class GivenChat:
 
     def learn(self, _request: ChatRequest, _usage: Usage) -> None:
         """Does nothing: the chat counts for itself."""
+
+
+@contextmanager
+def own_faults(model: object, method: str) -> Iterator[None]:
+    """Within it, what a model of the caller's own raises is a ModelError.
+
+    An AssertionError stays one: by it a test fails.
+    """
+    try:
+        yield
+    except (DocpagerError, AssertionError):
+        raise
+    except Exception as error:
+        name = type(model).__name__
+        raise ModelError(
+            f"{name}.{method} raised {type(error).__name__}: {error}. Mend it."
+        ) from error
+
+
+def _unfit(model: object, method: str, wanted: str, given: object) -> ModelError:
+    name = type(model).__name__
+    return ModelError(f"{name}.{method} must return {wanted}, not {given!r:.60}. Mend it.")
 
 
 def given_model(config: Config, chat: Chat) -> OpenModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docpager.config import Config
@@ -12,7 +12,7 @@ from docpager.wiring.endpoints import make_counter, make_endpoint, require_endpo
 
 if TYPE_CHECKING:
     from docpager.models.throttle import Throttle
-    from docpager.protocols import Chat, Embedder
+    from docpager.protocols import Embedder
 
 STATIC = "static"
 
@@ -20,6 +20,11 @@ STATIC = "static"
 def embedder_name(config: Config, kept: EmbedderIdentity | None) -> str:
     """The embedder that was asked for, else the archive's own (`kept`), else the static one."""
     return config.embedder or (kept.name if kept else STATIC)
+
+
+def calls_endpoint(config: Config, kept: EmbedderIdentity | None) -> bool:
+    """Whether the embedder of the settings is one at an endpoint."""
+    return embedder_name(config, kept) != STATIC
 
 
 def make_embedder(
@@ -79,25 +84,3 @@ def probed_identity(embedder: Embedder) -> EmbedderIdentity:
         return identity
     vector = embedder.embed([PROBE_TEXT])[0]
     return replace(identity, probe=tuple(float(value) for value in vector))
-
-
-@dataclass(frozen=True, slots=True)
-class GivenModels:
-    """Models of the caller's own, in place of those that the settings name."""
-
-    chat: Chat | None = None
-    embedder: Embedder | None = None
-
-    def matching(
-        self, config: Config, kept: EmbedderIdentity | None, throttle: Throttle | None = None
-    ) -> Embedder:
-        """The embedder, refused where it did not make the archive's vectors.
-
-        Raises:
-            UserError: name, dimension or probe differ from the archive's.
-        """
-        if self.embedder is None:
-            return matching_embedder(config, kept, throttle)
-        if kept is not None:
-            check_same_model(kept, self.embedder.identity)
-        return self.embedder

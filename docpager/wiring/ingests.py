@@ -13,8 +13,9 @@ from docpager.clocks import SystemClock
 from docpager.config import Config
 from docpager.errors import FailureReason, UserError
 from docpager.types import Document, EmbedderIdentity, IngestCounts, IngestReport
-from docpager.wiring.embedders import STATIC, GivenModels, embedder_name, probed_identity
+from docpager.wiring.embedders import calls_endpoint, probed_identity
 from docpager.wiring.endpoints import make_counter
+from docpager.wiring.given import GivenModels
 from docpager.wiring.stores import lock_wait
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _writing(config: Config, kept: EmbedderIdentity | None, given: GivenModels) 
     from docpager.stores.duckdb.writer import open_writer
 
     clock, wait_s = SystemClock(), lock_wait(config)
-    embedder = given.matching(config, kept)
+    embedder = given.matching_embedder(config, kept)
 
     @cache
     def identity() -> EmbedderIdentity:
@@ -88,7 +89,7 @@ def _writing(config: Config, kept: EmbedderIdentity | None, given: GivenModels) 
     return Writing(
         lambda: open_writer(config.archive, identity(), clock=clock, wait_s=wait_s),
         embedder,
-        paid_embeddings=given.embedder is not None or embedder_name(config, kept) != STATIC,
+        paid_embeddings=given.embedder is not None or calls_endpoint(config, kept),
     )
 
 
@@ -157,9 +158,10 @@ def _kept(
 ) -> tuple[EmbedderIdentity | None, tuple[Document, ...], frozenset[str]]:
     """Which embedder made the archive, its documents, and the names of those with a page that has
     one of the flags; it gets the newest schema on the way."""
+    from docpager.stores.duckdb.connection import exists
     from docpager.stores.duckdb.writer import open_writer
 
-    if not config.archive.exists():
+    if not exists(config.archive):
         return None, (), frozenset()
     clock, wait_s = SystemClock(), lock_wait(config)
     with open_writer(config.archive, clock=clock, wait_s=wait_s) as writer:

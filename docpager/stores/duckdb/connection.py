@@ -80,7 +80,7 @@ def connect(
         connection = duckdb.connect(":memory:", config=_SETTINGS)
         _migrate(connection, migrations)
         return connection
-    if not path.exists():
+    if not exists(path, kind):
         if read_only:
             raise ArchiveError(missing_message(path, kind))
         _create(path, migrations, kind)
@@ -94,6 +94,21 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def exists(path: Path, kind: str = "archive") -> bool:
+    """Whether there is a file or folder at `path`.
+
+    Raises:
+        ArchiveError: one of its folders may not be entered.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise ArchiveError(
+            f"The {kind} {path} cannot be reached: {error.strerror}. Change the permissions of "
+            "its folder, or name another file."
+        ) from error
 
 
 @contextmanager
@@ -169,10 +184,13 @@ def _is_lock(error: duckdb.Error) -> bool:
 
 def _locked(path: Path, kind: str, error: duckdb.Error) -> ArchiveLocked:
     if isinstance(error, duckdb.ConnectionException):
-        pid: int | None = os.getpid()
-    else:
-        found = _LOCK_HOLDER.search(str(error))
-        pid = int(found[1]) if found else None
+        return ArchiveLocked(
+            f"The {kind} {path} is in use by process {os.getpid()}, which is this one. Close it "
+            "where else it is open.",
+            os.getpid(),
+        )
+    found = _LOCK_HOLDER.search(str(error))
+    pid = int(found[1]) if found else None
     command = _command_of(pid)
     holder = f"process {pid}" if pid is not None else "another process"
     holder += f" ({command})" if command else ""
